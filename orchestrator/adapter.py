@@ -1,0 +1,98 @@
+"""The contract between cab and one coding-agent CLI.
+
+`images/<cli>/adapter.py` holds one module-level `ADAPTER`. An adapter declares what a CLI needs and how it is
+read; nothing in cab asks for a CLI's name.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from orchestrator.errors import InputError
+
+Wire = Literal["chat", "responses", "messages", "gemini"]
+
+HOME = "/home/agent"
+WORKDIR = "/workdir"
+SOLUTION = "/solution"
+GATEWAY_PORT = 8377
+GATEWAY_URL = f"http://127.0.0.1:{GATEWAY_PORT}"
+
+
+@dataclass(frozen=True)
+class LaunchContext:
+    """What an adapter knows when it builds a command line. Paths are inside the container."""
+
+    prompt: str
+    model: str
+    credential: str
+    base_url: str = GATEWAY_URL
+    home: str = HOME
+    workdir: str = WORKDIR
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One headless run of a CLI: command, environment, and files to lay in HOME (path in HOME -> content)."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """One way in which a measured run differs from the CLI as shipped, with what forces it."""
+
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """How one CLI is launched, pointed at an endpoint and read.
+
+    `state_globs` are gitignore-style patterns, relative to the workdir, of files the CLI itself keeps there.
+    `exit_code_tells` is False for a CLI whose exit code says nothing about how its run went.
+    `needs_solution` mounts the task's reference solution at /solution, read-only: for baselines only.
+    """
+
+    name: str
+    version: str
+    launch: Callable[[LaunchContext], Launch]
+    wire: Wire | None = "chat"
+    tty: bool = True
+    state_globs: tuple[str, ...] = ()
+    deviations: tuple[Deviation, ...] = ()
+    needs_solution: bool = False
+    final_message: Literal["wire", "stdout"] = "wire"
+    exit_code_tells: bool = True
+
+    @property
+    def uses_model(self) -> bool:
+        """Whether the CLI talks to a model at all; a baseline such as `noop` does not."""
+        return self.wire is not None
+
+
+def load_adapter(images_dir: Path, name: str) -> Adapter:
+    """Load `images/<name>/adapter.py`.
+
+    Raises InputError when there is no such CLI or its module holds no `ADAPTER` of that name.
+    """
+    path = images_dir / name / "adapter.py"
+    if not path.is_file():
+        known = ", ".join(sorted(p.parent.name for p in images_dir.glob("*/adapter.py")))
+        raise InputError(f"unknown CLI {name!r}", place=str(path), mend=f"known CLIs: {known}")
+    spec = importlib.util.spec_from_file_location(f"cab_adapter_{name.replace('-', '_')}", path)
+    if spec is None or spec.loader is None:
+        raise InputError("cannot be imported", place=str(path), mend="see docs/adapters.md")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    adapter = getattr(module, "ADAPTER", None)
+    if not isinstance(adapter, Adapter) or adapter.name != name:
+        raise InputError(f"holds no ADAPTER named {name!r}", place=str(path), mend="see docs/adapters.md")
+    return adapter

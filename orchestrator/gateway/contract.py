@@ -1,0 +1,85 @@
+"""What a cell asks of the gateway. The gateway is its own process; `orchestrator.gateway.client` starts it.
+
+Files the gateway appends for a cell, one JSON object a line:
+
+- `calls.jsonl`: one `RawCall` for each model call, written when the call ends;
+- `wire.jsonl.gz`: one gzip member a call: {"index", "request": {...}, "response": ...} with bodies as sent,
+  less credentials. It is what the final message and the tool calls are read from.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from orchestrator.adapter import Wire
+
+
+class Message(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Endpoint(Message):
+    """Where model calls go. `key` is held by the gateway alone; it is never logged, stored or passed on."""
+
+    name: str
+    base_url: str
+    key: str = Field(repr=False)
+    wire: Wire = "chat"
+
+
+class Script(Message):
+    """What an embedded model needs to know of a task: it never reaches the agent but through its replies.
+
+    `files`: path in the workdir -> content after the solution (None: removed), for the reference or a wrong fix.
+    `before`: the same paths before. `reproduce`: a shell command that fails until the task is solved.
+    """
+
+    kind: Literal["reference", "idle", "wrong"]
+    before: dict[str, str | None] = Field(default_factory=dict)
+    files: dict[str, str | None] = Field(default_factory=dict)
+    reproduce: str = "false"
+    final_message: str = "Done."
+
+
+class CellRoute(Message):
+    """One cell's way through the gateway. Exactly one of `endpoint` (a name) and `script` is set."""
+
+    cell_id: str
+    socket: Path
+    socket_owner: tuple[int, int]
+    credential: str = Field(repr=False)
+    model: str
+    endpoint: str | None = None
+    script: Script | None = None
+    calls_path: Path
+    wire_path: Path
+    max_calls: int | None = None
+    max_retries: int = 5
+
+
+class RawCall(Message):
+    """One model call as recorded. Times are `time.monotonic()` seconds, which all processes of a machine share."""
+
+    index: int
+    wire: Wire
+    path: str
+    start: float
+    end: float
+    first_byte: float | None = None
+    status: int | None = None
+    streamed: bool = False
+    main: bool = True
+    request_hash: str
+    request_model: str | None = None
+    reported_model: str | None = None
+    settings: dict[str, Any] = Field(default_factory=dict)
+    usage_raw: dict[str, Any] | None = None
+    finish_reason: str | None = None
+    refusal: str | None = None
+    error: str | None = None
+    error_detail: str | None = None
+    attempts: int = 1
+    waits: list[tuple[float, float]] = Field(default_factory=list)

@@ -1,0 +1,106 @@
+"""What the rest of cab asks of a sandbox, and what it answers. No Docker in here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class TtySize:
+    columns: int = 120
+    rows: int = 40
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A bind mount. `source` is a neutral scratch path: the container can read it in /proc/self/mountinfo."""
+
+    source: Path
+    target: str
+    read_only: bool = True
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Effective limits of one container, stored in the record."""
+
+    memory_bytes: int = 4 << 30
+    cpus: float = 2.0
+    pids: int = 512
+    tmp_bytes: int = 1 << 30
+    scratch_bytes: int = 4 << 30
+    scratch_inodes: int = 200_000
+
+
+@dataclass(frozen=True)
+class ContainerSpec:
+    """One hardened container: no network, read-only root, no capabilities, cab's PID 1.
+
+    `image_id` is a bare `sha256:…`; it is what runs, and anything else is refused. With `model_socket`, PID 1 offers
+    that Unix socket of the gateway as 127.0.0.1:GATEWAY_PORT and dies when its own connection to it ends.
+    `time_limit_s` is kept by PID 1 (it may be paused); the engine's own kill comes later.
+    """
+
+    name: str
+    image_id: str
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    workdir: str
+    user: tuple[int, int]
+    mounts: tuple[Mount, ...]
+    run_dir: Path
+    time_limit_s: float
+    limits: Limits = Limits()
+    tty: TtySize | None = None
+    model_socket: bool = False
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ContainerEnd:
+    """How a container's command ended, by PID 1's own mark.
+
+    `start` and `end` are `time.monotonic()` of the command itself; `exit_code` is None when a signal ended it.
+    """
+
+    exit_code: int | None
+    signal: int | None
+    timed_out: bool
+    oom_kills: int
+    cpu_s: float
+    max_rss_bytes: int
+    start: float
+    end: float
+
+
+OutputSink = Callable[[str, float, bytes], None]
+"""Called with ("stdout" | "stderr", monotonic time, bytes) as output arrives; a TTY has only stdout."""
+
+
+class RunningContainer(Protocol):
+    """A started container, for whoever has to pause its clock or stop it from another thread."""
+
+    def pause_clock(self) -> None: ...
+
+    def resume_clock(self) -> None: ...
+
+    def kill(self, reason: str) -> None: ...
+
+
+class Sandbox(Protocol):
+    """Runs one command to its end.
+
+    Raises CellFault(cause="engine") when the engine, PID 1 or the container fails through no fault of the
+    command, and PinMismatch when the engine would run another image than `image_id`.
+    """
+
+    def run(
+        self,
+        spec: ContainerSpec,
+        *,
+        sink: OutputSink | None = None,
+        on_start: Callable[[RunningContainer], None] | None = None,
+    ) -> ContainerEnd: ...

@@ -1,0 +1,189 @@
+"""What a scorer sees: the task's facts and the evidence one cell left behind. Nothing else.
+
+All times are seconds on the machine's monotonic clock, counted from the start of the cell, so that a change of
+the wall clock cannot bend a duration. All texts that an agent wrote are hostile and bounded in size.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Model(BaseModel):
+    """Frozen, and unknown fields are refused: stored evidence never loses a field silently."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class RefusalRule(Model):
+    """When a text counts as an explanation: at least one phrase of every group occurs in it (case-insensitive)."""
+
+    explains: list[list[str]] = Field(default_factory=list)
+
+
+class TaskFacts(Model):
+    """What a scorer may know of a task. Globs are gitignore-style, relative to the workdir."""
+
+    task: str
+    category: str
+    language: str
+    ground_truth_files: list[str] = Field(default_factory=list)
+    allowed_files: list[str] = Field(default_factory=list)
+    protected_files: list[str] = Field(default_factory=list)
+    fail_to_pass: list[str] = Field(default_factory=list)
+    pass_to_pass: list[str] = Field(default_factory=list)
+    expected_refusal: bool = False
+    refusal: RefusalRule = Field(default_factory=RefusalRule)
+    ref_tokens: int | None = None
+    ref_active_s: float | None = None
+    ref_diff_lines: int | None = None
+
+
+class FileState(Model):
+    """One path of the workdir. `sha256` is None for what is not a regular file, or was too large to read."""
+
+    kind: Literal["file", "symlink", "other"]
+    size: int
+    mode: int
+    sha256: str | None = None
+    target: str | None = None
+
+
+class FileChange(Model):
+    """One changed path. `origin`: the agent's own work, a build output or ignored file, or the CLI's own state.
+
+    `lines_added` and `lines_removed` are None for binary or oversized content.
+    """
+
+    path: str
+    change: Literal["added", "removed", "modified", "renamed"]
+    old_path: str | None = None
+    origin: Literal["agent", "generated", "cli_state"] = "agent"
+    before: FileState | None = None
+    after: FileState | None = None
+    lines_added: int | None = None
+    lines_removed: int | None = None
+
+
+class Usage(Model):
+    """Normalised tokens of one call: `input` includes cache reads and writes, `output` includes reasoning."""
+
+    input: int
+    output: int
+    cached_read: int | None = None
+    cache_write: int | None = None
+    reasoning: int | None = None
+
+
+class Span(Model):
+    """A stretch of time, in seconds since the cell's start."""
+
+    start: float
+    end: float
+
+
+class ModelCall(Model):
+    """One model call, as the gateway saw it.
+
+    `error` is the category of the call's final failure: rate_limited, endpoint_down, upstream_5xx, stream_cut,
+    key_refused, context_overflow, bad_request, unauthorised, limit (refused by cab itself), client_gone; else None.
+    `waits` are the stretches in which the gateway waited for a rate limit or backed off before a retry.
+    `main` is False for side requests such as a title.
+    """
+
+    index: int
+    start: float
+    end: float
+    first_byte: float | None = None
+    status: int | None = None
+    streamed: bool = False
+    main: bool = True
+    request_hash: str
+    request_model: str | None = None
+    reported_model: str | None = None
+    settings: dict[str, Any] = Field(default_factory=dict)
+    usage: Usage | None = None
+    usage_raw: dict[str, Any] | None = None
+    finish_reason: str | None = None
+    refusal: str | None = None
+    error: str | None = None
+    error_detail: str | None = None
+    attempts: int = 1
+    waits: list[Span] = Field(default_factory=list)
+
+
+class ToolCall(Model):
+    """A tool call seen on the wire: asked for in one response, answered in a later request."""
+
+    call_id: str
+    name: str
+    arguments: str
+    start: float
+    end: float | None = None
+    result: str | None = None
+
+
+class FinalMessage(Model):
+    text: str
+    source: Literal["wire", "stdout", "none"]
+    truncated: bool = False
+
+
+class TestResult(Model):
+    __test__ = False  # pytest would otherwise try to collect it
+
+    name: str
+    status: Literal["passed", "failed", "skipped", "error"]
+    message: str | None = None
+
+
+class Verification(Model):
+    """What the verifier said of the agent's work.
+
+    `reward` is None when the test script left none; `reference_passes` is the control run that tells
+    `build_broken` (the reference passes in the same verifier) from `verify_error` (it does not), None when no
+    control run was needed.
+    """
+
+    exit_code: int | None
+    timed_out: bool
+    reward: float | None
+    tests: list[TestResult] = Field(default_factory=list)
+    stdout_tail: str = ""
+    stderr_tail: str = ""
+    reference_passes: bool | None = None
+
+
+class AgentEnd(Model):
+    """How the CLI ended, by the mark of PID 1. `exit_code` is None when a signal ended it."""
+
+    exit_code: int | None
+    signal: int | None = None
+    timed_out: bool = False
+    oom_kills: int = 0
+    cpu_s: float | None = None
+    max_rss_bytes: int | None = None
+
+
+class Evidence(Model):
+    """Everything a cell left behind, bounded and escaped by whoever shows it.
+
+    `phases` holds the stages by name (queue, setup, agent, collect, verify, score); the agent's inner times come
+    from `calls` and `tool_calls`.
+    """
+
+    phases: dict[str, Span] = Field(default_factory=dict)
+    end: AgentEnd | None = None
+    calls: list[ModelCall] = Field(default_factory=list)
+    tool_calls: list[ToolCall] = Field(default_factory=list)
+    final_message: FinalMessage = FinalMessage(text="", source="none")
+    changes: list[FileChange] = Field(default_factory=list)
+    diff: str = ""
+    extra_git_dir: bool = False
+    documents: dict[str, str] = Field(default_factory=dict)
+    stdout_tail: str = ""
+    stderr_tail: str = ""
+    verification: Verification | None = None
+    wire_recorded: bool = True
