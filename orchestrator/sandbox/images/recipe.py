@@ -1,7 +1,7 @@
-"""What an image is made from: a folder under images/ with a Dockerfile, and the images that it names as parents.
+"""What an image is made from: a folder under images/ with a Dockerfile, and the images it names as parents.
 
-A parent is an `ARG` ahead of the first `FROM`: `ARG NODE` stands for the image of images/node. `ARG BASE` stands for
-images/base, and in images/base itself for the root file system (`root.py`).
+A parent is an `ARG` ahead of the first `FROM`: `ARG NODE` stands for the image of images/node, `ARG BASE` for
+that of images/base, and in images/base itself for the root file system (`root.py`).
 """
 
 from __future__ import annotations
