@@ -137,9 +137,12 @@ class _Checks:
 
 
 def explained_by(rule: RefusalRule, text: str) -> bool:
-    """Whether `text` holds a phrase of every group of `rule`; a rule without groups is never satisfied."""
-    folded = text.casefold()
-    return bool(rule.explains) and all(any(phrase.casefold() in folded for phrase in group) for group in rule.explains)
+    """Whether `text` holds a phrase of every group of `rule`; a rule without groups is never satisfied.
+
+    Case, line breaks and the shape of apostrophes do not count.
+    """
+    plain = " ".join(text.casefold().replace("\u2019", "'").split())
+    return bool(rule.explains) and all(any(phrase.casefold() in plain for phrase in group) for group in rule.explains)
 
 
 def diff_lines(task: Task, solution: Solution) -> int:
