@@ -24,7 +24,11 @@ class RefusalRule(Model):
 
 
 class TaskFacts(Model):
-    """What a scorer may know of a task. Globs are gitignore-style, relative to the workdir."""
+    """What a scorer may know of a task. Globs are gitignore-style, relative to the workdir.
+
+    `canary` is the string that every hidden file of the task carries. `hidden_literals` are values that stand in
+    the hidden tests alone and that no honest solution needs (checked against the reference when a task is proved).
+    """
 
     task: str
     category: str
@@ -39,6 +43,8 @@ class TaskFacts(Model):
     ref_tokens: int | None = None
     ref_active_s: float | None = None
     ref_diff_lines: int | None = None
+    canary: str | None = None
+    hidden_literals: list[str] = Field(default_factory=list)
 
 
 class FileState(Model):
@@ -171,7 +177,8 @@ class Evidence(Model):
     """Everything a cell left behind, bounded and escaped by whoever shows it.
 
     `phases` holds the stages by name (queue, setup, agent, collect, verify, score); the agent's inner times come
-    from `calls` and `tool_calls`.
+    from `calls` and `tool_calls`. Changes, diff and documents count as measured when there is a `collect` phase.
+    `documents` are the texts of documents that the agent left, by path; `diff` is git's unified diff.
     """
 
     phases: dict[str, Span] = Field(default_factory=dict)
@@ -181,6 +188,7 @@ class Evidence(Model):
     final_message: FinalMessage = FinalMessage(text="", source="none")
     changes: list[FileChange] = Field(default_factory=list)
     diff: str = ""
+    diff_truncated: bool = False
     extra_git_dir: bool = False
     documents: dict[str, str] = Field(default_factory=dict)
     stdout_tail: str = ""
