@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import ExitStack, contextmanager
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from secrets import token_hex
 
@@ -13,8 +12,7 @@ from orchestrator.errors import InputError
 from orchestrator.paths import IMAGES_LOCK, INIT_BINARY
 from orchestrator.plan.proof import Proof, derive
 from orchestrator.plan.task import Solution, Task
-from orchestrator.run.bench import BASE, Bench, Pinned, agent_user
-from orchestrator.run.provenance import Provenance
+from orchestrator.run.grader import BASE, Grader, agent_user
 from orchestrator.run.workdir import Classifier, compare, copy_tree, scan
 from orchestrator.sandbox.contract import ContainerSpec, Mount
 from orchestrator.sandbox.docker import DockerSandbox
@@ -31,63 +29,48 @@ def prove(task: Task, *, runs: int, on_progress: Callable[[str], None]) -> Proof
     Raises InputError that names the check which failed.
     """
     image = load_lock(IMAGES_LOCK).image(BASE)
-    with _bench(task, image.id) as bench:
+    with _grader(image.id) as grader:
         on_progress(f"{task.name}: doing nothing")
-        noop = _verify(bench, task, None)
+        noop = _verify(grader, task, None)
         references = []
         for number in range(1, runs + 1):
             on_progress(f"{task.name}: reference, {number} of {runs}")
-            references.append(_verify(bench, task, task.solution))
+            references.append(_verify(grader, task, task.solution))
         wrongs = {}
         for name, fix in task.wrong_fixes().items():
             on_progress(f"{task.name}: wrong/{name}")
-            wrongs[name] = _verify(bench, task, fix)
+            wrongs[name] = _verify(grader, task, fix)
     return derive(task, noop=noop, references=references, wrongs=wrongs, toolchain=dict(image.versions))
 
 
 @contextmanager
-def _bench(task: Task, base: str) -> Iterator[Bench]:
-    """A bench of the verifier's image alone, and a clean machine afterwards."""
-    sandbox = DockerSandbox(INIT_BINARY)
+def _grader(base: str) -> Iterator[Grader]:
+    """A grader on this machine's engine, and a clean machine afterwards."""
     scratch = ScratchRoot.default()
     scratch.sweep_dead()
-    bench = Bench(
-        sweep_id=f"prove-{token_hex(4)}",
-        sandbox=sandbox,
-        gateway=None,
-        scratch=scratch,
-        images={BASE: Pinned(BASE, base)},
-        adapters={},
-        tasks={task.name: task},
-        provenance=Provenance.read(sandbox.engine_version()),
-    )
-    with ExitStack() as stack:
-        stack.callback(sandbox.remove_leftovers, {"cab.sweep": bench.sweep_id})
-        stack.callback(bench.close)
-        yield bench
+    with closing(Grader(DockerSandbox(INIT_BINARY), scratch, base, f"prove-{token_hex(4)}")) as grader:
+        yield grader
 
 
-def _verify(bench: Bench, task: Task, solution: Solution | None) -> Verification:
+def _verify(grader: Grader, task: Task, solution: Solution | None) -> Verification:
     """Run a solution's solve.sh where an agent would work (None: do nothing), and verify what it leaves."""
-    template, limits = bench.template(task), bench.limits
-    with bench.scratch.cell(limits.scratch_bytes, limits.scratch_inodes, agent_user()[0]) as scratch:
+    template, limits = grader.template(task), grader.limits
+    with grader.scratch.cell(limits.scratch_bytes, limits.scratch_inodes, agent_user()[0]) as scratch:
         workdir = scratch.path / "workdir"
         copy_tree(template.path, workdir, agent_user())
         if solution is not None:
-            _solve(bench, task, solution, scratch.path)
+            _solve(grader, solution, scratch.path)
         difference = compare(template, workdir, scan(workdir), Classifier(template.path, ()))
-        place = scratch.path / "verify"
-        place.mkdir()
-        return bench.verifier("prove").verify(task, template, workdir, difference, place, f"cab-{token_hex(6)}")
+        return grader.verify(task, workdir, difference, scratch.path / "verify", "prove")
 
 
-def _solve(bench: Bench, task: Task, solution: Solution, scratch: Path) -> None:
+def _solve(grader: Grader, solution: Solution, scratch: Path) -> None:
     copy_tree(solution.path, scratch / "solution")
     (scratch / "run").mkdir()
-    end = bench.sandbox.run(
+    end = grader.sandbox.run(
         ContainerSpec(
             name=f"cab-{token_hex(6)}",
-            image_id=bench.images[BASE].id,
+            image_id=grader.base,
             argv=("sh", f"{SOLUTION}/solve.sh"),
             env={"HOME": "/tmp", "LANG": "C.UTF-8"},
             workdir=WORKDIR,
@@ -95,9 +78,9 @@ def _solve(bench: Bench, task: Task, solution: Solution, scratch: Path) -> None:
             mounts=(Mount(scratch / "workdir", WORKDIR, read_only=False), Mount(scratch / "solution", SOLUTION)),
             run_dir=scratch / "run",
             time_limit_s=SOLVE_TIMEOUT_S,
-            labels=bench.labels("prove"),
+            labels=grader.labels("prove"),
         )
     )
     if end.exit_code != 0:
         how = "ran out of time" if end.timed_out else f"ended with exit code {end.exit_code}"
-        raise InputError(f"solve.sh {how}", place=str(solution.path), mend=f"run it by hand in a copy of {task.name}")
+        raise InputError(f"solve.sh {how}", place=str(solution.path), mend="run it by hand in a copy of the workdir")

@@ -22,10 +22,9 @@ class Provenance:
     kernel: str
     cores: int
     memory_bytes: int
-    engine_version: str
 
     @classmethod
-    def read(cls, engine_version: str) -> Provenance:
+    def read(cls) -> Provenance:
         """Read it off this machine and checkout."""
         commit = _git("rev-parse", "HEAD")
         status = _git("status", "--porcelain", "--untracked-files=no") if commit else None
@@ -37,7 +36,6 @@ class Provenance:
             kernel=platform.release(),
             cores=os.cpu_count() or 1,
             memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-            engine_version=engine_version,
         )
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import scorers
 from orchestrator.plan.expand import PlannedCell
 from orchestrator.run import outcome as outcomes
-from orchestrator.run.bench import BASE, Bench
+from orchestrator.run.bench import Bench
 from orchestrator.run.cell import CellResult
 from orchestrator.run.claim import claim_of
+from orchestrator.run.pins import adapter_digest
 from orchestrator.store.record import (
     Attempt,
     Cab,
@@ -49,7 +50,7 @@ def attempt_of(result: CellResult) -> Attempt:
 
 def record_of(bench: Bench, cell: PlannedCell, result: CellResult, attempts: Sequence[Attempt]) -> CellRecord:
     """The record of a cell that has ended."""
-    task, adapter = bench.tasks[cell.task], bench.adapters[cell.cli]
+    task, adapter = bench.tasks[cell.key.task], bench.adapters[cell.key.cli]
     build_id = _build_id(result.evidence.calls)
     return CellRecord(
         methodology_version=scorers.METHODOLOGY_VERSION,
@@ -73,27 +74,27 @@ def record_of(bench: Bench, cell: PlannedCell, result: CellResult, attempts: Seq
 
 def scores_of(scores: scorers.Scores) -> dict[str, dict[str, Any]]:
     """Scores by axis, as they stand in a record."""
-    return scores.model_dump(mode="json", by_alias=True)
+    return scores.model_dump(mode="json", by_alias=True, exclude={"methodology_version"})
 
 
 def _identity(bench: Bench, cell: PlannedCell, result: CellResult, build_id: str | None) -> Identity:
-    task, adapter, image = bench.tasks[cell.task], bench.adapters[cell.cli], bench.images[cell.cli]
-    limits, provenance, end = bench.limits, bench.provenance, result.evidence.end
+    task, adapter, pin = bench.tasks[cell.key.task], bench.adapters[cell.key.cli], bench.pins[cell.key.cli]
+    limits, provenance, end = bench.grader.limits, bench.provenance, result.evidence.end
     return Identity(
         cell_id=cell.cell_id,
         sweep_id=bench.sweep_id,
-        cli=cell.cli,
+        cli=cell.key.cli,
         cli_version=adapter.version,
-        model=cell.model,
-        task=cell.task,
-        run=cell.run,
+        model=cell.key.model,
+        task=cell.key.task,
+        run=cell.key.run,
         deviations=tuple(Deviation(what=item.what, reason=item.reason) for item in adapter.deviations),
-        container_image=image.tag,
-        image_digest=image.id,
+        container_image=f"cab/{adapter.name}:{adapter.version}",
+        image_digest=pin,
         digest_kind="image_id",
-        verifier_digest=bench.images[BASE].id,
+        verifier_digest=bench.grader.base,
         task_content_hash=task.content_hash,
-        adapter_digest=bench.adapter_digests[cell.cli],
+        adapter_digest=adapter_digest(cell.key.cli),
         cab=Cab(version=provenance.version, commit=provenance.commit, dirty=provenance.dirty),
         model_build_id=build_id,
         generation_settings=_settings(result.evidence.calls),

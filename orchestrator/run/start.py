@@ -6,33 +6,33 @@ cell runs exactly what the sweep said, or the sweep is refused with both digests
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from orchestrator.adapter import Adapter, load_adapter
-from orchestrator.errors import InputError, PinMismatch
+from orchestrator.errors import InputError
 from orchestrator.gateway.client import Gateway
 from orchestrator.gateway.contract import Endpoint
 from orchestrator.paths import IMAGES, IMAGES_LOCK, INIT_BINARY, TASKS
 from orchestrator.plan.expand import Plan, PlannedCell, expand
 from orchestrator.plan.spec import LoadedSpec, SweepSpec, load_spec, sweep_id
 from orchestrator.plan.task import Task, load_task, match_tasks
-from orchestrator.run.bench import BASE, Bench, Pinned
-from orchestrator.run.events import Observer
+from orchestrator.run.bench import Bench
+from orchestrator.run.grader import BASE, Grader
 from orchestrator.run.outcome import TABLE
+from orchestrator.run.pins import adapter_digest, check_images, check_same
 from orchestrator.run.provenance import Provenance
-from orchestrator.run.sweep import Sweep
 from orchestrator.sandbox.docker import DockerSandbox
 from orchestrator.sandbox.images import load_lock
 from orchestrator.sandbox.scratch import ScratchRoot
 from orchestrator.store.cells import CellStore
 from orchestrator.store.index import IndexEntry
 from orchestrator.store.record import Cab, Machine, SkippedCell, SweepRecord
+from orchestrator.trace.otlp import OtlpExport, wanted
 
 
 @dataclass(frozen=True)
@@ -63,15 +63,12 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Ready:
-    """A sweep that holds its lock and its engine: `todo` is what is not finished of it."""
+    """A sweep whose lock is held. `todo` is what is not finished of it; `bench` is None where that is nothing."""
 
     matrix: Matrix
     store: CellStore
-    bench: Bench
     todo: Sequence[PlannedCell]
-
-    def sweep(self, observer: Observer) -> Sweep:
-        return Sweep(self.bench, self.store, self.todo, self.matrix.spec.retries, observer)
+    bench: Bench | None
 
 
 def plan_of(path: Path, name: str | None = None) -> Matrix:
@@ -108,8 +105,8 @@ def resume(results: Path, name: str) -> Iterator[Ready]:
     store = CellStore(results, name)
     stored = store.sweep()
     matrix = Matrix.of(SweepSpec.model_validate(stored.spec), name)
-    _check_same("task", stored.tasks, {task.name: task.content_hash for task in matrix.tasks.values()})
-    _check_same("adapter", stored.adapters, _adapter_digests(matrix.adapters))
+    check_same("task", stored.tasks, {task.name: task.content_hash for task in matrix.tasks.values()})
+    check_same("adapter", stored.adapters, {cli: adapter_digest(cli) for cli in matrix.adapters})
     with _started(matrix, store, None) as ready:
         yield ready
 
@@ -121,39 +118,43 @@ def _started(matrix: Matrix, store: CellStore, spec_digest: str | None) -> Itera
     Whatever way it ends, no container, process or scratch directory of the sweep is left.
     """
     with ExitStack() as stack:
-        sandbox = DockerSandbox(INIT_BINARY)
-        provenance = Provenance.read(sandbox.engine_version())
         stack.enter_context(store)
         if spec_digest is None:
             pins = store.open().pins
-            sandbox.remove_leftovers({"cab.sweep": matrix.sweep_id})
         else:
             lock = load_lock(IMAGES_LOCK)
             pins = {name: lock.image(name).id for name in sorted({BASE, *matrix.adapters})}
-            store.create(_record(matrix, spec_digest, pins, provenance))
+            store.create(_record(matrix, spec_digest, pins, Provenance.read()))
         finished = store.finished()
         todo = [cell for cell in matrix.plan.cells if not _ended(finished.get(cell.cell_id))]
-        scratch = ScratchRoot.default()
-        scratch.sweep_dead()
-        bench = Bench(
-            sweep_id=matrix.sweep_id,
-            sandbox=sandbox,
-            gateway=None,
-            scratch=scratch,
-            images={name: Pinned(name, pin) for name, pin in pins.items()},
-            adapters=matrix.adapters,
-            tasks=matrix.tasks,
-            provenance=provenance,
-            limits=matrix.spec.limits.resolve(),
-            concurrency=matrix.spec.concurrency,
-            timeout_s=matrix.spec.timeout_s,
-        )
-        if todo:
-            _check_pins(sandbox, pins)
-            stack.callback(sandbox.remove_leftovers, {"cab.sweep": matrix.sweep_id})
-            stack.callback(bench.close)
-            bench.gateway = stack.enter_context(Gateway.start(_endpoints(matrix.spec), log=store.root / "gateway.log"))
-        yield Ready(matrix, store, bench, todo)
+        yield Ready(matrix, store, todo, _bench(stack, matrix, store, pins) if todo else None)
+
+
+def _bench(stack: ExitStack, matrix: Matrix, store: CellStore, pins: Mapping[str, str]) -> Bench:
+    sandbox = DockerSandbox(INIT_BINARY)
+    stack.callback(sandbox.close)
+    check_images(sandbox, pins)
+    scratch = ScratchRoot.default()
+    scratch.sweep_dead()
+    grader = Grader(sandbox, scratch, pins[BASE], matrix.sweep_id, matrix.spec.limits.resolve())
+    sandbox.remove_leftovers({"cab.sweep": matrix.sweep_id})
+    stack.enter_context(closing(grader))
+    gateway = stack.enter_context(Gateway.start(_endpoints(matrix.spec), log=store.root / "gateway.log"))
+    exporter = None
+    if wanted(os.environ):
+        exporter = stack.enter_context(closing(OtlpExport()))
+    return Bench(
+        sweep_id=matrix.sweep_id,
+        grader=grader,
+        gateway=gateway,
+        pins=pins,
+        adapters=matrix.adapters,
+        tasks=matrix.tasks,
+        provenance=Provenance.read(),
+        concurrency=matrix.spec.concurrency,
+        timeout_s=matrix.spec.timeout_s,
+        span_exporter=exporter.processor if exporter else None,
+    )
 
 
 def _ended(entry: IndexEntry | None) -> bool:
@@ -169,7 +170,7 @@ def _record(matrix: Matrix, spec_digest: str, pins: Mapping[str, str], provenanc
         spec_digest=spec_digest,
         pins=dict(pins),
         tasks={task.name: task.content_hash for task in matrix.tasks.values()},
-        adapters=_adapter_digests(matrix.adapters),
+        adapters={cli: adapter_digest(cli) for cli in matrix.adapters},
         order=tuple(cell.cell_id for cell in matrix.plan.cells),
         seed=matrix.spec.seed,
         skipped=tuple(SkippedCell(cell_id=cell_id, reason=reason) for cell_id, reason in matrix.plan.skipped),
@@ -183,35 +184,6 @@ def _record(matrix: Matrix, spec_digest: str, pins: Mapping[str, str], provenanc
             engine=provenance.engine_version,
         ),
     )
-
-
-def _check_pins(sandbox: DockerSandbox, pins: Mapping[str, str]) -> None:
-    """Refuse to run another image than a pinned one: both ids are named."""
-    for name, pin in pins.items():
-        if not sandbox.has_image(pin):
-            locked = load_lock(IMAGES_LOCK).images.get(name)
-            here = locked.id if locked else "none"
-            raise PinMismatch(
-                f"the sweep is pinned to {pin}, which this engine has no more; images.lock has {here}",
-                place=f"image {name}",
-                mend="load the pinned image, or start a new sweep with --id",
-            )
-
-
-def _check_same(what: str, stored: Mapping[str, str], now: Mapping[str, str]) -> None:
-    for name, digest in stored.items():
-        if now.get(name) != digest:
-            raise PinMismatch(
-                f"the sweep was started with {digest}, and it is {now.get(name, 'gone')} now",
-                place=f"{what} {name}",
-                mend="undo the change, or start a new sweep with --id",
-            )
-
-
-def _adapter_digests(names: Iterable[str]) -> dict[str, str]:
-    return {
-        name: f"sha256:{hashlib.sha256((IMAGES / name / 'adapter.py').read_bytes()).hexdigest()}" for name in names
-    }
 
 
 def _endpoints(spec: SweepSpec) -> list[Endpoint]:

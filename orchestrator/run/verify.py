@@ -11,14 +11,14 @@ import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from orchestrator.adapter import WORKDIR
-from orchestrator.errors import CellFault
 from orchestrator.plan.task import Task
 from orchestrator.run.workdir import Difference, Template, give, rebuild
 from orchestrator.sandbox.contract import ContainerEnd, ContainerSpec, Limits, Mount, Sandbox
-from orchestrator.trace.recording import LogCapture
+from orchestrator.trace.recording import LogCapture, tail_of, tee
 from scorers.evidence import TestResult, Verification
 
 TESTS = "/tests"
@@ -40,7 +40,7 @@ class Verifier:
     labels: dict[str, str]
 
     def verify(
-        self, task: Task, template: Template, workdir: Path, difference: Difference, scratch: Path, name: str
+        self, task: Task, template: Template, workdir: Path, difference: Difference, scratch: Path
     ) -> Verification:
         """Grade `workdir` (which differs from `template` by `difference`), using the empty directory `scratch`.
 
@@ -54,10 +54,9 @@ class Verifier:
             directory.mkdir()
         for directory in (graded, logs):
             give(directory, user)
-        out, err = (LogCapture(scratch / f"{stream}.log", MAX_LOG_BYTES) for stream in ("stdout", "stderr"))
-        streams = {"stdout": out, "stderr": err}
+        captures = [LogCapture(scratch / f"{name}.log", MAX_LOG_BYTES, stream=name) for name in ("stdout", "stderr")]
         spec = ContainerSpec(
-            name=name,
+            name=f"cab-{token_hex(6)}",
             image_id=self.image_id,
             argv=("sh", f"{TESTS}/test.sh"),
             env={"HOME": "/tmp", "LANG": "C.UTF-8"},
@@ -74,10 +73,10 @@ class Verifier:
             labels=self.labels,
         )
         try:
-            end = self.sandbox.run(spec, sink=lambda stream, at, data: streams[stream](stream, at, data))
+            end = self.sandbox.run(spec, sink=tee(*captures))
         finally:
-            out.close()
-            err.close()
+            for capture in captures:
+                capture.close()
         return read_report(logs, end, scratch)
 
 
@@ -88,8 +87,8 @@ def read_report(logs: Path, end: ContainerEnd, scratch: Path) -> Verification:
         timed_out=end.timed_out,
         reward=_reward(logs),
         tests=_tests(logs),
-        stdout_tail=_tail(scratch / "stdout.log"),
-        stderr_tail=_tail(scratch / "stderr.log"),
+        stdout_tail=tail_of(scratch / "stdout.log", TAIL_BYTES),
+        stderr_tail=tail_of(scratch / "stderr.log", TAIL_BYTES),
     )
 
 
@@ -143,11 +142,3 @@ def _test(test: Any) -> TestResult | None:
                 }
             )
     return None
-
-
-def _tail(path: Path) -> str:
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError as error:
-        raise CellFault("disk", "the verifier's log is gone", place=path.name) from error
-    return content[-TAIL_BYTES:].decode("utf-8", "replace")
