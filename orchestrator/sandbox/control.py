@@ -71,7 +71,7 @@ _END = re.compile(
 
 
 def parse_line(line: bytes) -> Message:
-    """One line of PID 1's, without its newline. Raises CellFault("engine") for what is not in the protocol."""
+    """One line of PID 1's, without its newline. Raises CellFault("engine") for what is no message."""
     text = line.decode("ascii", "backslashreplace")
     if text == "ready":
         return Ready()

@@ -269,7 +269,7 @@ class _Run:
         self._line.send(command)
 
     def _deadline(self) -> float | None:
-        """When PID 1 must have said `end`; None while the clock is paused: whoever paused it resumes or kills."""
+        """When PID 1 must have said `end`; None while the clock is paused: who paused it resumes or kills."""
         with self._clock:
             if self._killed is not None:
                 return self._killed[0] + END_GRACE_S
