@@ -13,7 +13,9 @@ from orchestrator.gateway.control import serve
 
 
 def main() -> None:
-    """Serve until stdin ends: that is the runner's death or its wish, and either way nothing is to outlive it."""
+    """Serve until stdin ends: that is the runner's death or its wish, and either way nothing is to outlive
+    it.
+    """
     parser = argparse.ArgumentParser(prog="orchestrator.gateway")
     parser.add_argument("--log", required=True, help="file for the gateway's own faults")
     arguments = parser.parse_args()

@@ -1,4 +1,6 @@
-"""One cell's side of the gateway: its socket's requests are checked, counted, passed on, metered and recorded."""
+"""One cell's side of the gateway: its socket's requests are checked, counted, passed on, metered and
+recorded.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +14,23 @@ from aiohttp import web
 
 from orchestrator.gateway.contract import CellRoute
 from orchestrator.gateway.record import CallInProgress, Recorder
-from orchestrator.gateway.upstream import Clock, Reply, Source, StreamCutError
+from orchestrator.gateway.upstream import Clock, Outgoing, Reply, Source, StreamCutError
 from orchestrator.gateway.wire import Failure, Path, WireFormat
 
 REQUEST_MAX = 256 << 20
-"""Bytes of a request. It is held whole, for a retry; without a bound one cell could take the memory of all."""
+"""Bytes of a request. It is held whole, for a retry; without a bound one cell could take the memory of
+all.
+"""
 
 REFUSED_RECORDS_MAX = 1000
-"""Calls refused by the gateway itself that are recorded; more are only counted, so that a cell cannot fill the disk."""
+"""Calls refused by the gateway itself that are recorded; more are only counted, so that a cell cannot fill
+the disk.
+"""
 
 _NOT_THE_CELLS_FAULT = frozenset(
     ("rate_limited", "endpoint_down", "upstream_5xx", "stream_cut", "key_refused", "gateway")
 )
-_log = logging.getLogger("gateway")
+logger = logging.getLogger("gateway")
 
 
 class ClientGoneError(Exception):
@@ -33,7 +39,9 @@ class ClientGoneError(Exception):
 
 @dataclass
 class Cell:
-    """The state of one open cell. `notify` sends an event (`wait_start`, `wait_end`, `limit`) to the runner."""
+    """The state of one open cell. `notify` sends an event (`wait_start`, `wait_end`, `limit`) to the
+    runner.
+    """
 
     route: CellRoute
     wire: WireFormat
@@ -77,9 +85,10 @@ class Cell:
             call.failure = Failure("client_gone", "the CLI went away while the response was sent")
             return web.Response(status=499)
         except Exception as fault:
-            _log.exception("fault in a call of cell %s", self.route.cell_id)
-            call.failure, call.status = Failure("gateway", type(fault).__name__), 500
-            return self._answer(500, "fault in the gateway", "gateway")
+            logger.exception("fault in a call of cell %s", self.route.cell_id)
+            call.failure = Failure("gateway", type(fault).__name__)
+            _break_off(request)
+            return web.Response(status=500)
         finally:
             if call.failure is not None and call.failure.category in _NOT_THE_CELLS_FAULT:
                 self.charged -= 1
@@ -97,7 +106,7 @@ class Cell:
         call.request, call.settings = prepared.request, prepared.settings
         query = _query_without_key(request.query_string)
         target = f"{path.upstream}?{query}" if query else path.upstream
-        reply = await self.source.send(call, self.wire, target, request.headers, prepared.body)
+        reply = await self.source.send(call, Outgoing(self.wire, target, request.headers, prepared.body))
         call.status, call.failure = reply.status, reply.failure
         try:
             return await self._pass_on(call, request, reply, hide_usage=prepared.hide_usage)
@@ -107,13 +116,17 @@ class Cell:
     async def _pass_on(
         self, call: CallInProgress, request: web.BaseRequest, reply: Reply, *, hide_usage: bool
     ) -> web.StreamResponse:
-        """Send the reply as it comes, one write for each chunk; a body that breaks off breaks the connection."""
+        """Send the reply as it comes, one write for each chunk; a body that breaks off breaks the
+        connection.
+        """
         call.streamed = reply.header("content-type").startswith("text/event-stream")
         meter = self.wire.meter(events=call.streamed, hide_usage=hide_usage)
         call.reading = meter.reading
         response = web.StreamResponse(status=reply.status)
+        shortened = call.streamed and hide_usage
         for name, value in reply.headers:
-            response.headers.add(name, value)
+            if not (shortened and name.lower() == "content-length"):
+                response.headers.add(name, value)
         await _to_client(response.prepare(request))
         try:
             async for data in reply.chunks:
@@ -125,8 +138,7 @@ class Cell:
         except StreamCutError as cut:
             meter.finish()
             call.failure = Failure("stream_cut", str(cut))
-            if request.transport is not None:
-                request.transport.close()
+            _break_off(request)
             return response
         if rest := meter.finish():
             await _to_client(response.write(rest))
@@ -179,13 +191,19 @@ class Cell:
 async def _read_body(request: web.BaseRequest) -> bytes:
     """The body, up to one byte more than REQUEST_MAX."""
     if request.headers.get("Expect", "").lower() == "100-continue":
-        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n", drain=False)
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
     body = bytearray()
     async for data in request.content.iter_any():
         body += data
         if len(body) > REQUEST_MAX:
             break
     return bytes(body)
+
+
+def _break_off(request: web.BaseRequest) -> None:
+    """Close the CLI's connection after what was sent, without the end that a whole response has."""
+    if request.transport is not None:
+        request.transport.close()
 
 
 def _query_without_key(query: str) -> str:

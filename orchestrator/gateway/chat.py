@@ -21,9 +21,24 @@ SETTING_MAX = 1000
 
 _PATH = re.compile(r"(?:^|/)v1/(chat/completions|models)/?$")
 _SETTINGS = (
-    "temperature top_p top_k min_p max_tokens max_completion_tokens reasoning_effort reasoning seed stop n "
-    "frequency_penalty presence_penalty tool_choice parallel_tool_calls verbosity service_tier"
-).split()
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "max_tokens",
+    "max_completion_tokens",
+    "reasoning_effort",
+    "reasoning",
+    "seed",
+    "stop",
+    "n",
+    "frequency_penalty",
+    "presence_penalty",
+    "tool_choice",
+    "parallel_tool_calls",
+    "verbosity",
+    "service_tier",
+)
 _OVERFLOW_CODES = {"context_length_exceeded", "exceed_context_size_error", "string_above_max_length"}
 _OVERFLOW_WORDS = re.compile(
     r"context[ _-]?(length|window|size)|maximum context|(prompt|input) is too long|too many (input )?tokens"
@@ -70,7 +85,9 @@ class ChatWire:
         return StreamMeter(self, hide_usage=hide_usage) if events else PlainMeter(self)
 
     def classify(self, status: int, body: bytes) -> Failure:
-        """The category of a failed response. A 404 is the endpoint's: path and model are the gateway's choice."""
+        """The category of a failed response. A 404 is the endpoint's: path and model are the gateway's
+        choice.
+        """
         error = _error_object(body)
         text = body[:DETAIL_MAX].decode("utf-8", "replace")
         detail = f"HTTP {status}: {text}"
@@ -125,9 +142,9 @@ class PlainMeter:
 class StreamMeter:
     """Reads the events of a stream as they pass.
 
-    With `hide_usage` the stream is as if the CLI's request, which did not ask for usage, had gone upstream: the
-    usage event is left out and a `usage` field of another event is cut from it. An event that arrives in pieces
-    is then passed on when it is whole; otherwise every byte passes at once.
+    With `hide_usage` the stream is as if the CLI's request, which did not ask for usage, had gone upstream:
+    the usage event is left out and a `usage` field of another event is cut from it. An event that arrives in
+    pieces is then passed on when it is whole; otherwise every byte passes at once.
     """
 
     def __init__(self, wire: ChatWire, *, hide_usage: bool) -> None:
@@ -169,7 +186,9 @@ class StreamMeter:
 
 
 def _read(reading: Reading, body: dict[str, Any], part: str) -> None:
-    """Take what one response object, or one chunk of a stream, states. Later statements replace earlier ones."""
+    """Take what one response object, or one chunk of a stream, states. Later statements replace earlier
+    ones.
+    """
     model = body.get("model")
     if isinstance(model, str) and model:
         reading.reported_model = model[:NAME_MAX]

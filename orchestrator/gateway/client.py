@@ -97,9 +97,9 @@ class Gateway:
     ) -> None:
         """Listen on the cell's socket.
 
-        `on_wait(True)` and `on_wait(False)` frame the stretches in which the cell waits for its endpoint, `on_limit()` tells
-        that a call was refused because `max_calls` were made, `on_fault` that the gateway died under the cell.
-        Raises CellFault("gateway") when the cell cannot be opened.
+        `on_wait(True)` and `on_wait(False)` frame the stretches in which the cell waits for its endpoint,
+        `on_limit()` tells that a call was refused because `max_calls` were made, `on_fault` that the gateway
+        died under the cell. Raises CellFault("gateway") when the cell cannot be opened.
         """
         with self._lock:
             self._cells[route.cell_id] = _Listener(on_wait, on_limit, on_fault)
@@ -113,8 +113,8 @@ class Gateway:
     def close_cell(self, cell_id: str) -> dict[str, Any]:
         """Close the cell's socket and connections and finish its files.
 
-        Returns {"calls", "refused", "limit_reached"}; raises CellFault("gateway") when the gateway is dead, or
-        could not write the cell's files.
+        Returns {"calls", "refused", "limit_reached"}; raises CellFault("gateway") when the gateway is dead,
+        or could not write the cell's files.
         """
         with self._lock:
             self._cells.pop(cell_id, None)

@@ -52,7 +52,8 @@ def read_wire(wire_path: Path) -> Iterator[WireBody]:
 
 
 def read_calls(calls_path: Path, wire_path: Path, origin: float) -> list[ModelCall]:
-    """A cell's model calls in the order in which they began, with times in seconds since `origin` (monotonic).
+    """A cell's model calls in the order in which they began, with times in seconds since `origin`
+    (monotonic).
 
     A last line that was cut is left out. Raises StoreError when another line cannot be read.
     """
@@ -72,8 +73,8 @@ def read_calls(calls_path: Path, wire_path: Path, origin: float) -> list[ModelCa
 def side_requests(wire: Iterable[WireBody]) -> set[int]:
     """The indices of requests beside the task, such as one for a title.
 
-    In a cell in which requests offer tools, a request that offers none and whose conversation holds no tool call
-    is one. A CLI that never offers tools has main requests only.
+    In a cell in which requests offer tools, a request that offers none and whose conversation holds no tool
+    call is one. A CLI that never offers tools has main requests only.
     """
     toolless: set[int] = set()
     tools_seen = False

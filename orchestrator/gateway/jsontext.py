@@ -13,7 +13,9 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 
 @dataclass(frozen=True)
 class Member:
-    """One member of the outermost object: `start` is where its key begins, `value_start`..`end` is its value."""
+    """One member of the outermost object: `start` is where its key begins, `value_start`..`end` is its
+    value.
+    """
 
     key: str
     value: Any

@@ -1,4 +1,6 @@
-"""What a cell's calls leave behind: one line in `calls.jsonl` and one gzip member in `wire.jsonl.gz` a call."""
+"""What a cell's calls leave behind: one line in `calls.jsonl` and one gzip member in `wire.jsonl.gz` a
+call.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ NAME_MAX = 200
 
 
 def hash_request(body: bytes, request: dict[str, Any] | None) -> str:
-    """sha256 of the canonical JSON of a request as the CLI sent it; of its bytes when it is no JSON object."""
+    """sha256 of the canonical JSON of a request as the CLI sent it; of its bytes when it is no JSON
+    object.
+    """
     return hashlib.sha256(body if request is None else canonical(request).encode()).hexdigest()
 
 
@@ -84,8 +88,9 @@ class CallInProgress:
 class Recorder:
     """Appends a cell's calls to its files, in the order in which they end.
 
-    Writing happens on `writer`, a single thread: compressing a long conversation would hold up other cells' calls.
-    A call's bodies are written before its line, so that a line never speaks of bodies that are not there.
+    Writing happens on `writer`, a single thread: compressing a long conversation would hold up other cells'
+    calls. A call's bodies are written before its line, so that a line never speaks of bodies that are not
+    there.
     """
 
     def __init__(self, calls: Path, wire: Path, scrubber: Scrubber, writer: ThreadPoolExecutor) -> None:
@@ -122,7 +127,9 @@ class Recorder:
 
 
 def _bodies(call: CallInProgress) -> dict[str, Any]:
-    """A plain response is stored as its JSON, a stream as its text; a body over the limit as the text of its start."""
+    """A plain response is stored as its JSON, a stream as its text; a body over the limit as the text of its
+    start.
+    """
     request: Any = call.request
     if request is None or len(call.request_body) > STORED_BODY_MAX:
         request = call.request_body[:STORED_BODY_MAX].decode("utf-8", "replace")

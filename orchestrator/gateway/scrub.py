@@ -9,7 +9,9 @@ from collections.abc import Iterable
 from urllib.parse import quote, quote_plus
 
 MIN_SECRET = 8
-"""Shorter keys (`none`, `EMPTY`) are placeholders of endpoints without keys; hiding them would garble texts."""
+"""Shorter keys (`none`, `EMPTY`) are placeholders of endpoints without keys; hiding them would garble
+texts.
+"""
 
 
 class Scrubber:
@@ -73,7 +75,8 @@ def _forms(secret: str) -> set[bytes]:
     forms = {plain, json.dumps(secret)[1:-1].encode(), json.dumps(secret)[1:-1].replace("/", "\\/").encode()}
     forms |= {quote(secret, safe="").encode(), quote(secret).encode(), quote_plus(secret).encode()}
     for shift in range(3):
-        # The first and last characters of base64 mix the secret's bits with its neighbours': the core is its own.
+        # The first and last characters of base64 mix the secret's bits with its neighbours': the core is its
+        # own.
         encoded = base64.b64encode(b"\0" * shift + plain)
         first = (0, 2, 3)[shift]
         last = (shift + len(plain)) * 8 // 6

@@ -29,7 +29,7 @@ KEEPALIVE_S = 3600.0
 """A CLI may think for long between two calls of one connection; the cell's end closes what is left."""
 
 CLOSE_GRACE_S = 0.05
-"""Seconds a call under way has when its cell is closed: the container is gone by then, nobody would read it."""
+"""Seconds for the handlers of a closed cell to end: its container is gone, so nobody reads their answers."""
 
 Notify = Callable[[str, str], None]
 """Called with (event, cell_id)."""
@@ -92,6 +92,8 @@ class GatewayServer:
         opened = self._cells.pop(cell_id)
         opened.listener.close()
         opened.cell.route.socket.unlink(missing_ok=True)
+        for connection in opened.http.connections:
+            connection.force_close()
         await opened.http.shutdown(CLOSE_GRACE_S)
         await opened.cell.recorder.drain()
         cell = opened.cell

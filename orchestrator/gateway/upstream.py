@@ -6,7 +6,7 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Protocol
 
@@ -27,13 +27,13 @@ BACKOFF_CAP_S = 60.0
 STATED_WAIT_MAX_S = 900.0
 """A longer Retry-After is not waited for: retrying before it is useless, so the call fails at once."""
 
-HOP_BY_HOP = frozenset(
-    "connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer "
-    "transfer-encoding upgrade".split()
+_HOP_BY_HOP = frozenset(
+    ("connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade")
 )
-_OWN_REQUEST_HEADERS = HOP_BY_HOP | frozenset(
-    "host content-length expect accept-encoding authorization x-api-key x-goog-api-key api-key cookie".split()
+_CREDENTIALS = frozenset(
+    ("authorization", "proxy-authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie")
 )
+_OWN_REQUEST_HEADERS = _HOP_BY_HOP | _CREDENTIALS | {"host", "content-length", "expect", "accept-encoding"}
 _SKIP_DEFAULTS = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 _QUOTA = b"insufficient_quota"
 _CONNECTION_ERRORS = (aiohttp.ClientError, OSError, asyncio.TimeoutError)
@@ -76,18 +76,26 @@ class Reply:
     chunks: AsyncIterator[bytes]
     failure: Failure | None = None
     close: Callable[[], None] = lambda: None
-    wait_hint: float | None = field(default=None)
+    wait_hint: float | None = None
 
     def header(self, name: str) -> str:
         return next((value for key, value in self.headers if key.lower() == name), "")
 
 
+@dataclass(frozen=True)
+class Outgoing:
+    """A request on its way up: `path` with its query goes behind the base URL, `headers` are the CLI's own."""
+
+    wire: WireFormat
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
 class Source(Protocol):
     """Where a cell's calls go: an endpoint, or a scripted model."""
 
-    async def send(
-        self, call: CallInProgress, wire: WireFormat, path: str, headers: Mapping[str, str], body: bytes
-    ) -> Reply: ...
+    async def send(self, call: CallInProgress, out: Outgoing) -> Reply: ...
 
 
 async def whole(body: bytes) -> AsyncIterator[bytes]:
@@ -110,15 +118,15 @@ class Upstream:
     max_retries: int
     jitter: Callable[[], float] = random.random
 
-    async def send(
-        self, call: CallInProgress, wire: WireFormat, path: str, headers: Mapping[str, str], body: bytes
-    ) -> Reply:
-        url = URL(self.endpoint.base_url.rstrip("/") + path, encoded=True)
-        sent = {name: value for name, value in headers.items() if name.lower() not in _OWN_REQUEST_HEADERS}
+    async def send(self, call: CallInProgress, out: Outgoing) -> Reply:
+        url = URL(self.endpoint.base_url.rstrip("/") + out.path, encoded=True)
+        sent = {
+            name: value for name, value in out.headers.items() if name.lower() not in _OWN_REQUEST_HEADERS
+        }
         # Metering has to read what passes: ask for it uncompressed rather than unpack every chunk.
-        sent |= {"Accept-Encoding": "identity", **wire.auth_headers(self.endpoint.key)}
+        sent |= {"Accept-Encoding": "identity", **out.wire.auth_headers(self.endpoint.key)}
         while True:
-            reply = await self._attempt(wire, url, sent, body)
+            reply = await self._attempt(out.wire, url, sent, out.body)
             delay = self._delay(reply, call.attempts)
             if delay is None:
                 return reply
@@ -132,7 +140,8 @@ class Upstream:
                 url, data=body, headers=headers, allow_redirects=False, skip_auto_headers=_SKIP_DEFAULTS
             )
         except _CONNECTION_ERRORS as error:
-            # A server may close an idle connection in the instant in which it is used again: no reason to wait.
+            # A server may close an idle connection in the instant in which it is used again: no reason to
+            # wait.
             hint = 0.0 if isinstance(error, aiohttp.ServerDisconnectedError) else None
             return self._unreachable(wire, error, hint)
         passed = self._headers(response)
@@ -188,8 +197,10 @@ class Upstream:
         return max(0.0, date.timestamp() - self.clock.wall())
 
     def _headers(self, response: aiohttp.ClientResponse) -> list[tuple[str, str]]:
-        """The response's headers to pass on. aiohttp unpacks a body that came compressed against our asking."""
-        dropped = HOP_BY_HOP
+        """The response's headers to pass on. aiohttp unpacks a body that came compressed against our
+        asking.
+        """
+        dropped = _HOP_BY_HOP
         if response.headers.get("Content-Encoding", "identity") != "identity":
             dropped = dropped | {"content-encoding", "content-length"}
         return [
@@ -212,7 +223,9 @@ class Upstream:
 
 
 def new_session() -> aiohttp.ClientSession:
-    """The client for all endpoints: no limit on connections, no cookies, nothing taken from the environment."""
+    """The client for all endpoints: no limit on connections, no cookies, nothing taken from the
+    environment.
+    """
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0),
         cookie_jar=aiohttp.DummyCookieJar(),

@@ -1,4 +1,6 @@
-"""What the gateway asks of a wire (chat completions, …). One module a wire implements it; `WIRES` lists them."""
+"""What the gateway asks of a wire (chat completions, …). One module a wire implements it; `WIRES` lists
+them.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ Target = Literal["call", "models"]
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a call failed: one of the categories of `scorers.evidence.ModelCall.error`, and the upstream's words."""
+    """Why a call failed: one of the categories of `scorers.evidence.ModelCall.error`, and the upstream's
+    words.
+    """
 
     category: str
     detail: str
@@ -32,7 +36,9 @@ class Prepared:
 
 @dataclass
 class Reading:
-    """What a response says of itself; None where it says nothing. `complete` is False for a stream without end."""
+    """What a response says of itself; None where it says nothing. `complete` is False for a stream without
+    end.
+    """
 
     reported_model: str | None = None
     usage_raw: dict[str, Any] | None = None

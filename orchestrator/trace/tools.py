@@ -37,8 +37,8 @@ class _Asked:
 def tool_calls(wire: Iterable[WireBody], calls: Sequence[ModelCall]) -> list[ToolCall]:
     """The tool calls of a cell, by start.
 
-    `start` is the end of the response that asked; `end` the start of the first request that carries the result,
-    None when none does. A CLI that gives calls ids of its own is followed by name and arguments.
+    `start` is the end of the response that asked; `end` the start of the first request that carries the
+    result, None when none does. A CLI that gives calls ids of its own is followed by name and arguments.
     """
     times = {call.index: call for call in calls}
     bodies = sorted((body for body in wire if body.index in times), key=lambda body: body.index)
@@ -76,7 +76,9 @@ def final_message(wire: Iterable[WireBody], calls: Sequence[ModelCall]) -> Final
 
 
 def response_message(response: Any) -> dict[str, Any]:
-    """The assistant's message of a stored response, put together from its deltas when it was streamed; else {}."""
+    """The assistant's message of a stored response, put together from its deltas when it was streamed; else
+    {}.
+    """
     if isinstance(response, dict):
         message = first_choice(response).get("message")
         return message if isinstance(message, dict) else {}

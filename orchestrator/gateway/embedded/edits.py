@@ -8,8 +8,8 @@ from difflib import SequenceMatcher
 def hunks(before: str, after: str) -> list[tuple[str, str]]:
     """(old, new) pairs that, applied one after the other, turn `before` into `after`.
 
-    Each `old` is not empty and occurs exactly once in the text as it is when its turn comes. An empty `before`
-    has no such pairs: raises ValueError.
+    Each `old` is not empty and occurs exactly once in the text as it is when its turn comes. An empty
+    `before` has no such pairs: raises ValueError.
     """
     if not before:
         raise ValueError("an empty text cannot be edited, only written")

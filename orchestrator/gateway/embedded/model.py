@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +15,7 @@ from orchestrator.gateway.embedded.reference import Planner, next_action, result
 from orchestrator.gateway.embedded.vocabulary import toolbox
 from orchestrator.gateway.jsontext import canonical
 from orchestrator.gateway.record import CallInProgress
-from orchestrator.gateway.upstream import Reply, whole
-from orchestrator.gateway.wire import WireFormat
+from orchestrator.gateway.upstream import Outgoing, Reply, whole
 
 FINGERPRINT = "cab-scripted"
 """`system_fingerprint` of every reply: no model produced it."""
@@ -29,7 +28,8 @@ _PIECE = 48
 
 @dataclass(frozen=True)
 class ScriptedModel:
-    """Answers chat completions from a script. A request that offers no tools is a side request and gets a title.
+    """Answers chat completions from a script. A request that offers no tools is a side request and gets a
+    title.
 
     Tokens are counted as ceil(UTF-8 bytes / 4) of the canonical request and of the canonical reply message: a
     plain, repeatable measure of the traffic, not a tokenizer's.
@@ -39,14 +39,12 @@ class ScriptedModel:
     model: str
     workdir: str = WORKDIR
 
-    async def send(
-        self, call: CallInProgress, wire: WireFormat, path: str, headers: Mapping[str, str], body: bytes
-    ) -> Reply:
+    async def send(self, call: CallInProgress, out: Outgoing) -> Reply:
         request = call.request or {}
         message, reason = self._message(request)
         usage = _usage(request, message)
         head = {
-            "id": f"chatcmpl-{hashlib.sha256(body).hexdigest()[:24]}",
+            "id": f"chatcmpl-{hashlib.sha256(out.body).hexdigest()[:24]}",
             "created": int(time.time()),
             "model": self.model,
             "system_fingerprint": FINGERPRINT,

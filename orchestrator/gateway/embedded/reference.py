@@ -1,7 +1,8 @@
-"""What `embedded/reference` and `embedded/wrong` do next. Everything is read from the conversation they are sent.
+"""What `embedded/reference` and `embedded/wrong` do next. Everything is read from the conversation they are
+sent.
 
-The plan: read the files to change, run `reproduce`, change the files, run `reproduce` again, say the final message.
-A step whose tool fails is done once more through the shell.
+The plan: read the files to change, run `reproduce`, change the files, run `reproduce` again, say the final
+message. A step whose tool fails is done once more through the shell.
 """
 
 from __future__ import annotations
@@ -136,7 +137,9 @@ def _plan(planner: Planner) -> Generator[Action, str, None]:
 
 
 def results_of(messages: list[Any]) -> list[str]:
-    """The results of all tool calls in the conversation, in order; a result that is missing is an empty text."""
+    """The results of all tool calls in the conversation, in order; a result that is missing is an empty
+    text.
+    """
     answers: dict[str, str] = {}
     asked: list[str] = []
     for message in messages:

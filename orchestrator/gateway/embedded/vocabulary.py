@@ -57,7 +57,9 @@ class Toolbox:
 
 
 def toolbox(offered: Iterable[Any]) -> Toolbox:
-    """What of the request's `tools` is known, by name and schema; the first fitting entry of a kind is taken."""
+    """What of the request's `tools` is known, by name and schema; the first fitting entry of a kind is
+    taken.
+    """
     schemas: dict[str, Mapping[str, Any]] = {}
     for tool in offered:
         function = tool.get("function") if isinstance(tool, dict) else None
