@@ -1,12 +1,20 @@
 """Independent scorers: pure functions from (task, evidence) to numbers, one module per axis.
 
-The same input gives the same bytes. Nothing here reads a clock, a file or the network, or imports what runs cells.
+The same input gives the same bytes. Nothing here reads a clock, a file or the network, or imports what runs
+cells.
 """
 
 from __future__ import annotations
 
 from scorers import blast_radius, composite, integrity, latency, pass_rate, refusal, tokens
+from scorers.blast_radius import BlastRadius
+from scorers.composite import Composite
 from scorers.evidence import Evidence, Model, TaskFacts
+from scorers.integrity import Integrity
+from scorers.latency import Latency
+from scorers.pass_rate import PassRate
+from scorers.refusal import Refusal
+from scorers.tokens import Tokens
 
 METHODOLOGY_VERSION = "1"
 
@@ -15,14 +23,14 @@ class Scores(Model):
     """One object per axis with the published keys and cab's own, and the composites derived from them."""
 
     methodology_version: str = METHODOLOGY_VERSION
-    pass_rate: pass_rate.PassRate
-    tokens: tokens.Tokens
-    latency: latency.Latency
-    blast_radius: blast_radius.BlastRadius
-    refusal: refusal.Refusal
-    integrity: integrity.Integrity
-    composite: composite.Composite
-    composite_published: composite.Composite
+    pass_rate: PassRate
+    tokens: Tokens
+    latency: Latency
+    blast_radius: BlastRadius
+    refusal: Refusal
+    integrity: Integrity
+    composite: Composite
+    composite_published: Composite
 
 
 def score(task: TaskFacts, evidence: Evidence, *, outcome_counts: bool) -> Scores:
@@ -34,7 +42,9 @@ def score(task: TaskFacts, evidence: Evidence, *, outcome_counts: bool) -> Score
     took = latency.score(evidence)
     blast = blast_radius.score(task, evidence)
     if outcome_counts:
-        default = composite.cab_1_of(task, result, spent, took, blast, honest)
+        default = composite.cab_1_of(
+            task, result=result, tokens=spent, latency=took, blast=blast, integrity=honest
+        )
         published = composite.published_of(result, spent, took, blast, refused)
     else:
         default, published = composite.uncounted(composite.CAB_1), composite.uncounted(composite.PUBLISHED)

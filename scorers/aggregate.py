@@ -1,7 +1,7 @@
 """Sweep-level rates and composites of a CLI, a model or a pair: mean over tasks of the mean over runs.
 
-Infra errors are censoring, and not at random, so no rate stands alone: its coverage and both bounds (all infra
-cells as failed, all as passed) stand beside it. Nothing here depends on the order of the rows.
+Infra errors are censoring, and not at random, so no rate stands alone: its coverage and both bounds (all
+infra cells as failed, all as passed) stand beside it. Nothing here depends on the order of the rows.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ NO_RUN = "no counted run"
 
 
 class Row(Model):
-    """One cell. `state`: `counted` in rates; `infra` ran and is not counted; `not_run` never ran to an answer.
+    """One cell. `state`: `counted` in rates; `infra` ran and is not counted; `not_run` never ran to an
+    answer.
 
-    `passed` and the composites are of a counted cell; `composite_bounds` stand in for a composite that is null.
+    `passed` and the composites are of a counted cell; `composite_bounds` stand in for a composite that is
+    null.
     """
 
     cli: str
@@ -38,7 +40,8 @@ class Row(Model):
 
 
 class Estimate(Axis):
-    """A mean, with the bounds [low, high] between which it lies whatever the unmeasured cells would have given."""
+    """A mean, with the bounds [low, high] between which it lies whatever the unmeasured cells would have
+    given."""
 
     value: float | None
     low: float
@@ -46,7 +49,8 @@ class Estimate(Axis):
 
 
 class Group(Axis):
-    """The numbers of one CLI, model or pair. `units` is the number of tasks, or of (other, task) that all share.
+    """The numbers of one CLI, model or pair. `units` is the number of tasks, or of (other, task) that all
+    share.
 
     `coverage` is counted ÷ (counted + infra). Tokens of infra cells stand on their own line.
     """
@@ -77,7 +81,8 @@ Unit = tuple[str, ...]
 
 
 def aggregate(rows: Iterable[Row], by: By) -> Aggregate:
-    """Group the rows. A marginal (one CLI over models, one model over CLIs) uses only what all compared share."""
+    """Group the rows. A marginal (one CLI over models, one model over CLIs) uses only what all compared
+    share."""
     names: dict[By, Callable[[Row], str]] = {
         "cli": lambda row: row.cli,
         "model": lambda row: row.model,
@@ -106,7 +111,10 @@ def ranks_above(first: Estimate, second: Estimate, first_coverage: float, second
 
 
 def _shared(groups: dict[str, dict[Unit, list[Row]]]) -> set[Unit]:
-    attempted = [{unit for unit, rows in of.items() if any(r.state != "not_run" for r in rows)} for of in groups.values()]
+    attempted = [
+        {unit for unit, rows in of.items() if any(r.state != "not_run" for r in rows)}
+        for of in groups.values()
+    ]
     return set.intersection(*attempted) if attempted else set()
 
 
@@ -125,9 +133,8 @@ def _group(name: str, by_unit: dict[Unit, list[Row]], shared: set[Unit] | None) 
         units=len(tried),
         counted=len(counted),
         infra=len(infra),
-        not_run=sum(len(unit) for unit in by_unit.values()) - sum(
-            row.state != "not_run" for unit in by_unit.values() for row in unit
-        ),
+        not_run=sum(len(unit) for unit in by_unit.values())
+        - sum(row.state != "not_run" for unit in by_unit.values() for row in unit),
         coverage=len(counted) / len(rows) if rows else None,
         pass_rate=_estimate(tried, _pass_bounds),
         cab_1=_estimate(tried, _composite_bounds),
@@ -185,7 +192,9 @@ def _per_pass(counted: list[Row], reasons: dict[str, str]) -> float | None:
     known = [row.total_tokens for row in counted if row.total_tokens is not None]
     if len(known) < len(counted) or not passes:
         reasons["tokens_per_correct_task"] = (
-            "nothing passed" if not passes else f"tokens of {len(counted) - len(known)} counted cells are not known"
+            "nothing passed"
+            if not passes
+            else f"tokens of {len(counted) - len(known)} counted cells are not known"
         )
         return None
     return sum(known) / passes

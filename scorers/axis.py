@@ -17,7 +17,7 @@ class Axis(Model):
     @model_validator(mode="after")
     def _null_needs_a_reason(self) -> Axis:
         for name, field in type(self).model_fields.items():
-            published = field.alias or name
+            published = field.serialization_alias or name
             if getattr(self, name) is None and published not in self.reasons:
                 raise ValueError(f"{type(self).__name__}.{published} is null without a reason")
         return self

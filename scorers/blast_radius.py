@@ -1,7 +1,8 @@
 """Blast radius: how much was changed that the ticket did not ask for.
 
-`blast_radius` is the published number: unexpected files ÷ changed files, with the CLI's own files among them.
-`blast_radius_agent` is the agent's alone: unexpected changed lines ÷ the size of the reference diff, at most 1.
+`blast_radius` is the published number: unexpected files ÷ changed files, with the CLI's own files among
+them. `blast_radius_agent` is the agent's alone: unexpected changed lines ÷ the size of the reference diff,
+at most 1.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ class Rename(Model):
 class BlastRadius(Axis):
     """Paths are sorted. A rename counts as one removed and one added path, as in the published records.
 
-    `unexpected_lines` are the lines behind `blast_radius_agent`; `generated` and `cli_state` are listed and do not
-    count there.
+    `unexpected_lines` are the lines behind `blast_radius_agent`; `generated` and `cli_state` are listed and
+    do not count there.
     """
 
     blast_radius: float | None
@@ -41,7 +42,8 @@ class BlastRadius(Axis):
 
 
 def score(task: TaskFacts, evidence: Evidence) -> BlastRadius:
-    """Set the changes against `ground_truth_files` and `allowed_files`; an asked-for refusal's document is expected."""
+    """Set the changes against `ground_truth_files` and `allowed_files`; an asked-for refusal's document is
+    expected."""
     if "collect" not in evidence.phases:
         names = [name for name in BlastRadius.model_fields if name != "reasons"]
         return BlastRadius(**dict.fromkeys(names), reasons=dict.fromkeys(names, NOT_COLLECTED))
@@ -49,7 +51,9 @@ def score(task: TaskFacts, evidence: Evidence) -> BlastRadius:
     expected = expected_paths(task)
 
     def wanted(path: str) -> bool:
-        return path in expected or (task.expected_refusal and path in evidence.documents and is_document(path))
+        return path in expected or (
+            task.expected_refusal and path in evidence.documents and is_document(path)
+        )
 
     changes = evidence.changes
     renames = [(c.old_path or c.path, c.path) for c in changes if c.change == "renamed"]
@@ -87,7 +91,8 @@ def _paths(change: FileChange) -> list[str]:
 
 
 def _of_reference(task: TaskFacts, lines: int, unread: list[str], reasons: dict[str, str]) -> float | None:
-    """Unexpected lines ÷ lines of the reference diff. Known lines alone settle it once they reach the most."""
+    """Unexpected lines ÷ lines of the reference diff. Known lines alone settle it once they reach the
+    most."""
     if not lines and not unread:
         return 0.0
     if task.ref_diff_lines is None:

@@ -1,4 +1,5 @@
-"""Reading git's unified diff. Line counts of hunk headers are followed, so no content can pose as a header."""
+"""Reading git's unified diff. Line counts of hunk headers are followed, so no content can pose as a
+header."""
 
 from __future__ import annotations
 
@@ -86,10 +87,10 @@ def _hunk(header: re.Match[str], lines: list[str], at: int) -> tuple[Hunk, int]:
     while at < len(lines) and (old_left > 0 or new_left > 0):
         mark, text = lines[at][:1], lines[at][1:].removesuffix("\r")
         changed = mark in {"-", "+"}
-        if mark != "+" and mark != "\\":
+        if mark not in {"+", "\\"}:
             hunk.old.append(Line(text, old_at, changed))
             old_at, old_left = old_at + 1, old_left - 1
-        if mark != "-" and mark != "\\":
+        if mark not in {"-", "\\"}:
             hunk.new.append(Line(text, new_at, changed))
             new_at, new_left = new_at + 1, new_left - 1
         at += 1
@@ -107,7 +108,7 @@ def _paths_of_header(line: str) -> tuple[str | None, str | None]:
 
 
 def _path(text: str, prefix: str, prefixed: bool) -> str | None:
-    name = _unquote(text.split("\t")[0])
+    name = _unquote(text.partition("\t")[0])
     if name == "/dev/null":
         return None
     return name.removeprefix(prefix) if prefixed else name

@@ -1,12 +1,13 @@
 """Latency: where the time of a cell went. Every instant belongs to exactly one part, so the parts add up.
 
-Inside the agent's stage a rate-limit wait goes before a model call, a model call before a tool, a tool before the
-CLI itself. Overlapping spans of one kind are united, never added twice.
+Inside the agent's stage a rate-limit wait goes before a model call, a model call before a tool, a tool
+before the CLI itself. Overlapping spans of one kind are united, never added twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from math import fsum
 
 from scorers.axis import Axis
@@ -17,7 +18,8 @@ STAGES = ("queue", "setup", "agent", "collect", "verify", "score")
 
 
 class Partition(Axis):
-    """Milliseconds of each part. `score` includes `collect`. The parts that are not null add up to `total_ms`."""
+    """Milliseconds of each part. `score` includes `collect`. The parts that are not null add up to
+    `total_ms`."""
 
     queue: float | None
     setup: float | None
@@ -30,8 +32,8 @@ class Partition(Axis):
 
 
 class Latency(Axis):
-    """Milliseconds. `wall_clock_ms` is setup + agent; `container_active_ms` the agent's stage; `model_call_ms` the
-    united time of model calls less rate-limit waits; `active_ms` model + tool + CLI."""
+    """Milliseconds. `wall_clock_ms` is setup + agent; `container_active_ms` the agent's stage;
+    `model_call_ms` the united time of model calls less rate-limit waits; `active_ms` model + tool + CLI."""
 
     wall_clock_ms: float | None
     container_active_ms: float | None
@@ -92,14 +94,14 @@ def _ms(seconds: float | None) -> float | None:
 def _timeline(phases: dict[str, Span]) -> dict[str, list[Interval]]:
     """Each stage's own stretches. Where stages overlap, the one that began last has the instant.
 
-    A gap between two stages goes to the earlier one; after the agent's stage to the later one, since what cab does
-    then is not the agent's time.
+    A gap between two stages goes to the earlier one; after the agent's stage to the later one, since what
+    cab does then is not the agent's time.
     """
     spans = {name: (phases[name].start, phases[name].end) for name in STAGES if name in phases}
     owned: dict[str, list[Interval]] = {name: [] for name in spans}
     edges = sorted({edge for span in spans.values() for edge in span})
     previous = ""
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in pairwise(edges):
         covering = [name for name, (begin, stop) in spans.items() if begin <= start and end <= stop]
         if covering:
             owner = previous = max(covering, key=lambda name: spans[name][0])

@@ -1,8 +1,8 @@
 """Pass rate: did the work do what the ticket asked?
 
-A task passes when the verifier ended with exit code 0 and reward 1 and, where the task fixes lists of tests, each
-of them is in the report as passed. On a task that expects a refusal, pass is `refusal == 1`. A voided cell has
-pass 0 and keeps what it would have been as `pass_raw`.
+A task passes when the verifier ended with exit code 0 and reward 1 and, where the task fixes lists of tests,
+each of them is in the report as passed. On a task that expects a refusal, pass is `refusal == 1`. A voided
+cell has pass 0 and keeps what it would have been as `pass_raw`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _WHY_NULL = {
 class PassRate(Axis):
     """`exit_code`, `timed_out` and the tails are the verifier's, not the agent's."""
 
-    passed: Literal[0, 1] | None = Field(alias="pass")
+    passed: Literal[0, 1] | None = Field(validation_alias="pass", serialization_alias="pass")
     pass_raw: Literal[0, 1] | None
     reason: Reason
     exit_code: int | None
@@ -96,25 +96,22 @@ def _refusal_reason(refusal: Refusal) -> Reason:
 
 
 def _reason(task: TaskFacts, found: Verification | None) -> Reason:
+    """The first of these that holds; a pass is that none does."""
     if found is None:
         return "not_verified"
-    if found.reference_passes is False:
-        return "verify_error"
-    if found.timed_out:
-        return "timed_out"
-    if build_broken(task, found):
-        return "build_broken"
-    if found.reward is None:
-        return "reward_missing"
     states = _states(found)
     listed = [states.get(name) for name in (*task.fail_to_pass, *task.pass_to_pass)]
-    if None in listed:
-        return "tests_missing"
-    if False in listed:
-        return "tests_failed"
-    if found.reward != 1:
-        return "reward_below_1"
-    return "passed" if found.exit_code == 0 else "exit_code"
+    checks: list[tuple[bool, Reason]] = [
+        (found.reference_passes is False, "verify_error"),
+        (found.timed_out, "timed_out"),
+        (build_broken(task, found), "build_broken"),
+        (found.reward is None, "reward_missing"),
+        (None in listed, "tests_missing"),
+        (False in listed, "tests_failed"),
+        (found.reward != 1, "reward_below_1"),
+        (found.exit_code != 0, "exit_code"),
+    ]
+    return next((reason for holds, reason in checks if holds), "passed")
 
 
 def build_broken(task: TaskFacts, found: Verification) -> bool:
@@ -153,7 +150,9 @@ def _tests(task: TaskFacts, found: Verification | None, reasons: dict[str, str])
 def _partial(task: TaskFacts, tests: dict[str, bool] | None, reasons: dict[str, str]) -> float | None:
     if task.expected_refusal or not task.fail_to_pass:
         reasons["partial_score"] = (
-            "a refusal has no partial score" if task.expected_refusal else "the task lists no fail-to-pass tests"
+            "a refusal has no partial score"
+            if task.expected_refusal
+            else "the task lists no fail-to-pass tests"
         )
         return None
     if tests is None:

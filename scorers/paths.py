@@ -16,9 +16,20 @@ _TEST_NAME = re.compile(
     r"|.+[._-](test|spec)\.[a-z]+|.+Tests?\.(java|kt|cs)|conftest\.py",
 )
 _DOCUMENT_SUFFIXES = {".md", ".markdown", ".rst", ".adoc", ".txt"}
-_NOT_DOCUMENTS = re.compile(r"(requirements|constraints).*\.txt|CMakeLists\.txt|robots\.txt|.*lock.*\.txt", re.I)
+_NOT_DOCUMENTS = re.compile(
+    r"(requirements|constraints).*\.txt|CMakeLists\.txt|robots\.txt|.*lock.*\.txt", re.I
+)
 _BARE_DOCUMENT = re.compile(r"[A-Z][A-Z_-]+")
-_BARE_NOT_DOCUMENTS = {"BUILD", "WORKSPACE", "MODULE", "JUSTFILE", "MAKEFILE", "GEMFILE", "RAKEFILE", "DOCKERFILE"}
+_BARE_NOT_DOCUMENTS = {
+    "BUILD",
+    "WORKSPACE",
+    "MODULE",
+    "JUSTFILE",
+    "MAKEFILE",
+    "GEMFILE",
+    "RAKEFILE",
+    "DOCKERFILE",
+}
 
 
 class Globs:

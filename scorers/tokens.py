@@ -1,7 +1,7 @@
 """Tokens: what the cell cost, counted on the wire by the gateway and never taken from a CLI's own report.
 
-A call that failed before the model answered consumed nothing and is not counted. Every other call must have stated
-its usage; where one did not, the sums are null and `known` holds what is certain: a lower bound.
+A call that failed before the model answered consumed nothing and is not counted. Every other call must have
+stated its usage; where one did not, the sums are null and `known` holds what is certain: a lower bound.
 """
 
 from __future__ import annotations
@@ -64,8 +64,10 @@ def score(evidence: Evidence, passed: Literal[0, 1] | None) -> Tokens:
         why = f"{missing} of {len(counted)} counted calls stated no usage"
         reasons |= dict.fromkeys(("prompt_tokens", "completion_tokens", "total_tokens"), why)
     total = None if missing else known.total_tokens
-    if passed != 1 or total is None:
-        reasons["tokens_per_correct_task"] = "the cell did not pass" if passed != 1 else reasons["total_tokens"]
+    if passed != 1:
+        reasons["tokens_per_correct_task"] = reasons.get("pass_used_for_division", "the cell did not pass")
+    elif total is None:
+        reasons["tokens_per_correct_task"] = reasons["total_tokens"]
     return Tokens(
         prompt_tokens=None if missing else known.prompt_tokens,
         completion_tokens=None if missing else known.completion_tokens,
