@@ -44,11 +44,15 @@ def list_command(tasks_dir: Path, as_json: bool) -> None:
 
 @task.command("validate")
 @click.argument("names", nargs=-1)
-@click.option("--runs", type=click.IntRange(min=2), default=10, show_default=True, help="Runs of the reference.")
+@click.option(
+    "--runs", type=click.IntRange(min=2), default=10, show_default=True, help="Runs of the reference."
+)
 @_tasks_dir
 @_as_json
 @click.pass_context
-def validate_command(context: click.Context, names: tuple[str, ...], runs: int, tasks_dir: Path, as_json: bool) -> None:
+def validate_command(
+    context: click.Context, names: tuple[str, ...], runs: int, tasks_dir: Path, as_json: bool
+) -> None:
     """Prove tasks (all, or those that NAMES match) and write their proof.json.
 
     Exit code 2 when any of them cannot be proved.

@@ -1,7 +1,7 @@
 """The proof of a task: what its verifications showed before anybody was measured by it.
 
-A task is proved when doing nothing fails, the reference solution passes every time, each wrong fix fails, and the
-lists of tests that result are the same in every run.
+A task is proved when doing nothing fails, the reference solution passes every time, each wrong fix fails, and
+the tests say the same in every run.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from orchestrator.errors import InputError
-from scorers.evidence import RefusalRule, Verification
+from scorers.evidence import Verification
+from scorers.refusal import explains
 
 if TYPE_CHECKING:
     from orchestrator.plan.task import Solution, Task
@@ -71,18 +72,23 @@ def derive(
     message explains, too. Raises InputError that names the check which failed.
     """
     check = _Checks(task)
+    check.hidden_files()
     first = check.agreeing(references)
     check.reference(first)
     check.must_fail("doing nothing", noop, message="")
     solutions = task.wrong_fixes()
     if wrongs.keys() != solutions.keys():
-        raise check.error(f"verified were {sorted(wrongs)}, the wrong fixes are {sorted(solutions)}", "verify each")
+        raise check.error(
+            f"verified were {sorted(wrongs)}, the wrong fixes are {sorted(solutions)}", "verify each"
+        )
     for name, verification in wrongs.items():
         check.must_fail(f"wrong/{name}", verification, message=solutions[name].final_message or "")
     before, after = _passed(noop), _passed(first)
     fail_to_pass = [] if task.expected_refusal else sorted(after - before)
     if not fail_to_pass and not task.expected_refusal:
-        raise check.error("no test fails untouched and passes with the reference", "test what the ticket asks")
+        raise check.error(
+            "no test fails untouched and passes with the reference", "test what the ticket asks"
+        )
     return Proof(
         content_hash=task.content_hash,
         toolchain=toolchain,
@@ -102,6 +108,23 @@ class _Checks:
     def error(self, thing: str, mend: str) -> InputError:
         return InputError(thing, place=self._task.name, mend=mend)
 
+    def hidden_files(self) -> None:
+        """Tests and solve scripts carry the canary; hidden literals stand in the tests and nowhere else."""
+        task = self._task
+        tests = [path for path in sorted(task.tests_dir.rglob("*")) if path in set(task.files())]
+        for path in [*tests, *sorted(task.path.glob("**/solve.sh"))]:
+            if task.canary not in path.read_text(encoding="utf-8"):
+                raise self.error(f"{path.relative_to(task.path)} lacks the canary", "add it in a comment")
+        hidden = "".join(path.read_text(encoding="utf-8") for path in tests)
+        visible = "".join(
+            path.read_text(encoding="utf-8") for path in task.files() if task.workdir in path.parents
+        )
+        needed = visible + task.instruction + "".join(task.solution.files.values())
+        for literal in task.hidden_literals:
+            if literal not in hidden or literal in needed:
+                thing = f"the hidden literal {literal!r} is not in the tests, or not in them alone"
+                raise self.error(thing, "correct hidden_literals")
+
     def agreeing(self, references: list[Verification]) -> Verification:
         """The first of the verifications of the reference, when all say the same."""
         if not references:
@@ -119,30 +142,29 @@ class _Checks:
         if not _rewarded(verification):
             raise self.error(f"the reference fails: {_why(verification)}", "correct solution/ or the tests")
         if bad := sorted(test.name for test in verification.tests if test.status != "passed"):
-            raise self.error(f"the reference passes without passing {', '.join(bad)}", "correct tests/test.sh")
+            raise self.error(
+                f"the reference passes without passing {', '.join(bad)}", "correct tests/test.sh"
+            )
         names = [test.name for test in verification.tests]
         if not names or len(set(names)) < len(names):
-            raise self.error("tests/test.sh reports no tests or one name twice", "write ctrf.json, as cab-tests does")
+            raise self.error(
+                "tests/test.sh reports no tests or one name twice", "write ctrf.json, as cab-tests does"
+            )
         message = self._task.solution.final_message or ""
-        if self._task.expected_refusal and not explained_by(self._task.refusal, message):
+        if self._task.expected_refusal and not explains(self._task.refusal, message):
             raise self.error("solution/final_message.md does not satisfy explains", "correct one of them")
 
     def must_fail(self, what: str, verification: Verification, *, message: str) -> None:
         """`verification` is a real failure: not a pass, and not a verifier that broke down."""
         if verification.timed_out or verification.reward is None:
-            raise self.error(f"{what} could not be graded: {_why(verification)}", "a failure must leave reward 0")
-        refused = self._task.expected_refusal and not explained_by(self._task.refusal, message)
+            raise self.error(
+                f"{what} could not be graded: {_why(verification)}", "a failure must leave reward 0"
+            )
+        refused = self._task.expected_refusal and not explains(self._task.refusal, message)
         if _rewarded(verification) and not refused:
-            raise self.error(f"{what} passes", "tighten tests/" + (" or explains" if self._task.expected_refusal else ""))
-
-
-def explained_by(rule: RefusalRule, text: str) -> bool:
-    """Whether `text` holds a phrase of every group of `rule`; a rule without groups is never satisfied.
-
-    Case, line breaks and the shape of apostrophes do not count.
-    """
-    plain = " ".join(text.casefold().replace("\u2019", "'").split())
-    return bool(rule.explains) and all(any(phrase.casefold() in plain for phrase in group) for group in rule.explains)
+            raise self.error(
+                f"{what} passes", "tighten tests/" + (" or explains" if self._task.expected_refusal else "")
+            )
 
 
 def diff_lines(task: Task, solution: Solution) -> int:
@@ -167,12 +189,19 @@ def _passed(verification: Verification) -> set[str]:
 
 def _summary(verification: Verification) -> set[tuple[str, str]]:
     results = {(test.name, test.status) for test in verification.tests}
-    return results | {("the reward", str(verification.reward)), ("the exit code", str(verification.exit_code))}
+    return results | {
+        ("the reward", str(verification.reward)),
+        ("the exit code", str(verification.exit_code)),
+    }
 
 
 def _why(verification: Verification) -> str:
     if verification.timed_out:
         return "the time was up"
     failed = [test.name for test in verification.tests if test.status != "passed"]
-    detail = f", failing {', '.join(failed)}" if failed else f", {verification.stderr_tail.strip()[-300:] or 'no output'}"
+    detail = (
+        f", failing {', '.join(failed)}"
+        if failed
+        else f", {verification.stderr_tail.strip()[-300:] or 'no output'}"
+    )
     return f"reward {verification.reward}, exit code {verification.exit_code}{detail}"

@@ -1,7 +1,7 @@
 """A task directory as data: what is asked, what counts as solved, and what may be changed.
 
-The layout and the names are Harbor's (`docs/tasks.md`); cab's own fields stand under `[metadata.cab]`. A task is
-read once and never written; only `cab task validate` writes its `proof.json`.
+The layout and the names are Harbor's (`docs/tasks.md`); cab's own fields stand under `[metadata.cab]`. A task
+is read once and never written; only `cab task validate` writes its `proof.json`.
 """
 
 from __future__ import annotations
@@ -45,9 +45,11 @@ class CabFields(_Table):
     """`[metadata.cab]`. Globs are gitignore-style and relative to the workdir.
 
     `ground_truth_files` are what the reference changes, `allowed_files` what an agent may change besides, and
-    `protected_files` what the verifier restores before it grades. `max_turns` limits model calls. `reproduce` is
-    a shell command that fails, run in the workdir, until the task is solved (in refusal tasks: always).
-    `ref_tokens` and `ref_active_s` (seconds) are the par of the cost terms; absent until measured.
+    `protected_files` what the verifier restores before it grades. `max_turns` limits model calls. `reproduce`
+    is a shell command that fails, run in the workdir, until the task is solved (in refusal tasks: always).
+    `canary` stands in every hidden file; `hidden_literals` are values of the hidden tests that no honest
+    solution needs. `ref_tokens` and `ref_active_s` (seconds) are the par of the cost terms; absent until
+    measured.
     """
 
     language: Literal["python", "rust"]
@@ -60,6 +62,8 @@ class CabFields(_Table):
     constraints: list[str] = Field(default_factory=list)
     expected_refusal: bool = False
     refusal: RefusalRule = RefusalRule()
+    canary: str = Field(min_length=16)
+    hidden_literals: list[str] = Field(default_factory=list)
     ref_tokens: int | None = Field(default=None, ge=1)
     ref_active_s: Seconds | None = None
 
@@ -69,7 +73,9 @@ class CabFields(_Table):
         if self.expected_refusal != bool(groups):
             raise ValueError("expected_refusal and [metadata.cab.refusal] explains belong together")
         if any(not group or any(not phrase.strip() for phrase in group) for group in groups):
-            raise ValueError("explains holds an empty group or phrase, which every text would satisfy or none")
+            raise ValueError(
+                "explains holds an empty group or phrase, which every text would satisfy or none"
+            )
         if not self.expected_refusal and not self.ground_truth_files:
             raise ValueError("ground_truth_files is empty, so no change would be expected")
         return self
@@ -94,7 +100,7 @@ class _Agent(_Table):
 class Environment(_Table):
     """What the task needs of its containers; None leaves cab's default.
 
-    `build_timeout_sec` (seconds) is for Harbor, which builds `environment/Dockerfile`: cab runs the base image.
+    `build_timeout_sec` is for Harbor, which builds `environment/Dockerfile`: cab runs the base image.
     """
 
     build_timeout_sec: Seconds | None = None
@@ -113,7 +119,7 @@ class _TaskToml(_Table):
 
 
 class Solution(BaseModel):
-    """A change to the workdir as data: `files/` holds whole files as they are afterwards, `solve.sh` copies them."""
+    """A change to the workdir as data: `files/` holds whole files as they are afterwards."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -164,10 +170,13 @@ class Task(CabFields):
 
     def wrong_fixes(self) -> dict[str, Solution]:
         """Fixes that must fail, by name, in order of name."""
-        return {script.parent.name: Solution(path=script.parent) for script in sorted(self.path.glob("wrong/*/solve.sh"))}
+        return {
+            script.parent.name: Solution(path=script.parent)
+            for script in sorted(self.path.glob("wrong/*/solve.sh"))
+        }
 
     def files(self) -> Iterator[Path]:
-        """Every file that makes up the task, in order of path; not the proof, and no byte-code of a local run."""
+        """Every file of the task, in order of path; the proof and byte-code of a local run are none."""
         for path in sorted(self.path.rglob("*")):
             relative = path.relative_to(self.path)
             if path.is_symlink():
@@ -197,7 +206,7 @@ class Task(CabFields):
         return self.proof is not None and self.proof.content_hash == self.content_hash
 
     def facts(self) -> TaskFacts:
-        """What scorers may know. The lists of tests come from the proof: empty while the task is not proved."""
+        """What scorers may know. The lists of tests come from the proof, and are empty without one."""
         proof = self.proof if self.proved else None
         return TaskFacts(
             task=self.name,
@@ -213,6 +222,8 @@ class Task(CabFields):
             ref_tokens=self.ref_tokens,
             ref_active_s=self.ref_active_s,
             ref_diff_lines=proof.ref_diff_lines if proof else None,
+            canary=self.canary,
+            hidden_literals=self.hidden_literals,
         )
 
 
@@ -252,9 +263,10 @@ def load_task(tasks_dir: Path, name: str) -> Task:
     path = tasks_dir / name
     toml = load_toml(path / "task.toml", _TaskToml)
     fields = toml.metadata.cab
-    if fields.category != name.split("/")[0]:
+    category = name.partition("/")[0]
+    if fields.category != category:
         raise InputError(
-            f"metadata.cab.category is {fields.category!r}, and the directory says {name.split('/')[0]!r}",
+            f"metadata.cab.category is {fields.category!r}, and the directory says {category!r}",
             place=str(path / "task.toml"),
             mend="make them the same",
         )

@@ -55,8 +55,8 @@ def _explain(path: Path, text: str, model: type[BaseModel], error: ErrorDetails)
 def line_of(text: str, loc: tuple[str, ...]) -> int:
     """Line (from 1) of the longest part of the key path `loc` that the file spells out.
 
-    `tomllib` keeps no positions. A look at headers and keys is enough: a text block that imitates one could only
-    make an error name the wrong line.
+    `tomllib` keeps no positions. A look at headers and keys is enough: a text block that imitates one could
+    only make an error name the wrong line.
     """
     best, best_line = 0, 1
     table: tuple[str, ...] = ()

@@ -9,7 +9,9 @@ from orchestrator.gateway.contract import Script
 from orchestrator.plan.task import Solution, Task
 
 
-def build_script(task: Task, kind: Literal["reference", "idle", "wrong"], wrong_name: str | None = None) -> Script:
+def build_script(
+    task: Task, kind: Literal["reference", "idle", "wrong"], wrong_name: str | None = None
+) -> Script:
     """The script of the reference, of one wrong fix (the first by name unless named), or of doing nothing.
 
     Raises InputError when there is no such wrong fix.
@@ -20,7 +22,10 @@ def build_script(task: Task, kind: Literal["reference", "idle", "wrong"], wrong_
     before = {path: task.workdir / path for path in solution.files}
     return Script(
         kind=kind,
-        before={path: file.read_text(encoding="utf-8") if file.is_file() else None for path, file in before.items()},
+        before={
+            path: file.read_text(encoding="utf-8") if file.is_file() else None
+            for path, file in before.items()
+        },
         files=dict(solution.files),
         reproduce=task.reproduce,
         **({} if solution.final_message is None else {"final_message": solution.final_message}),
