@@ -1,0 +1,45 @@
+"""`evidence.json`: what the scorers read of a cell, kept so that it can be scored again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from orchestrator.errors import StoreError
+from orchestrator.store.files import store_errors
+from orchestrator.store.record import Upgrade, upgrade
+from scorers.evidence import Evidence
+
+EVIDENCE = "evidence.json"
+EVIDENCE_VERSION = 1
+UPGRADES: dict[int, Upgrade] = {}
+
+
+def save_evidence(cell_dir: Path, evidence: Evidence) -> None:
+    """Write the evidence of a cell under way; committing the cell makes it durable."""
+    path = cell_dir / EVIDENCE
+    body = evidence.model_dump_json().encode("utf-8", "surrogatepass")
+    with store_errors(path):
+        path.write_bytes(b'{"schema_version":%d,"evidence":%b}\n' % (EVIDENCE_VERSION, body))
+
+
+def load_evidence(cell_dir: Path) -> Evidence:
+    """Read the evidence of a cell. Raises StoreError that names the file and the field."""
+    path = cell_dir / EVIDENCE
+    with store_errors(path):
+        raw = path.read_bytes()
+    try:
+        data = json.loads(raw)
+    except ValueError as error:
+        raise StoreError(f"is no JSON: {error}", place=str(path), mend="restore the file") from None
+    if not isinstance(data, dict):
+        raise StoreError("is no JSON object", place=str(path), mend="restore the file")
+    data = upgrade(data, UPGRADES, current=EVIDENCE_VERSION, place=str(path))
+    try:
+        return Evidence.model_validate(data.get("evidence"))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(str(part) for part in first["loc"]) or "evidence"
+        raise StoreError(f"{field}: {first['msg']}", place=str(path), mend="restore the file") from None
