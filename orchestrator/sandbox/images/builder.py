@@ -93,9 +93,10 @@ def build(
     forced = frozenset(recipes if names is None else names) if force else frozenset()
     with _one_at_a_time(layout):
         builder = _Builder(layout, client or engine.connect(), on_progress)
-        for recipe in with_parents(recipes, names):
-            if recipe.name == BASE:
-                builder.root(force=BASE in forced)
+        wanted = with_parents(recipes, names)
+        if any(ROOT in recipe.parents.values() for recipe in wanted):
+            builder.root(force=BASE in forced)
+        for recipe in wanted:
             builder.image(recipe, force=recipe.name in forced)
         return builder.lock
 
@@ -181,7 +182,7 @@ class _Builder:
         return True
 
     def _keep_built(self, recipe: Recipe, image_id: str, inputs: str, parents: Mapping[str, str]) -> None:
-        parent = parents.get(recipe.parents.get("BASE", ""))
+        parent = parents[recipe.stands_on] if recipe.stands_on else None
         versions = engine.read_versions(self._client, image_id, parent)
         if recipe.name == INIT:
             versions[SHA256] = hashlib.sha256(engine.copy_out(self._client, image_id, "/init")).hexdigest()
