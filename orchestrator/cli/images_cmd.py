@@ -31,8 +31,11 @@ def build(names: tuple[str, ...], force: bool) -> None:
 @images.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def verify(as_json: bool) -> None:
-    """Check each image of images.lock: the engine has it, its inputs are unchanged, its tools tell their pinned
-    version as the agent's user. Ends with 0 when all is well, else with 1."""
+    """Check every image of images.lock.
+
+    The engine has it, its inputs are unchanged, and its tools tell their pinned version as the agent's user. Ends
+    with 0 when all is well, else with 1.
+    """
     from dataclasses import asdict
 
     from orchestrator.sandbox.images import Layout, load_lock

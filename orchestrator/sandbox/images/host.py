@@ -3,7 +3,7 @@
 A build runs in a network of its own, with none of the machine's settings. Where the machine has an index, a
 mirror, a proxy or a certificate authority of its own (TLS may be re-signed on the way), builds need the same.
 Each build context gets a folder `host/` with a certificate bundle and configuration for apt, pip and npm in
-their formats, empty where the machine has nothing special. Only stages whose layers are thrown away may copy it.
+their formats, empty where the machine has nothing special. Only stages whose layers are left behind copy it.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ _NOT_INPUTS = frozenset({"adapter.py", "base.pin"})
 class Recipe:
     """One image.
 
-    `parents` maps each build argument to the name of the image whose id it gets; `stands_on` is the one that the
-    last stage starts from, or takes its files from when it starts from scratch.
+    `parents` maps each build argument to the name of the image whose id it gets; `stands_on` is the one
+    that the last stage starts from, or takes its files from when it starts from scratch.
     """
 
     name: str
