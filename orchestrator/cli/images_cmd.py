@@ -33,8 +33,8 @@ def build(names: tuple[str, ...], force: bool) -> None:
 def verify(as_json: bool) -> None:
     """Check every image of images.lock.
 
-    The engine has it, its inputs are unchanged, and its tools tell their pinned version as the agent's user. Ends
-    with 0 when all is well, else with 1.
+    The engine has it, its inputs are unchanged, and its tools tell their pinned version as the agent's user.
+    Ends with 0 when all is well, else with 1.
     """
     from dataclasses import asdict
 
