@@ -45,7 +45,9 @@ def score(cell: str, results: Path, as_json: bool) -> None:
     again = rescore(find_cell(results, cell))
     if as_json:
         differences = {key: {"stored": old, "now": new} for key, (old, new) in again.differences.items()}
-        click.echo(json.dumps({"cell_id": again.record.cell_id, "scores": again.scores, "differences": differences}))
+        click.echo(
+            json.dumps({"cell_id": again.record.cell_id, "scores": again.scores, "differences": differences})
+        )
     else:
         from orchestrator.report.cell import print_scores
 

@@ -68,9 +68,9 @@ def resume(sweep_id: str, results: Path, as_json: bool) -> None:
 def status(sweep_id: str | None, results: Path, as_json: bool) -> None:
     """Show the cells of SWEEP_ID (default: the newest sweep) as far as they are."""
     from orchestrator.report.table import print_sweep
-    from orchestrator.store.cells import newest_sweep, open_sweep
+    from orchestrator.store.cells import CellStore, newest_sweep
 
-    print_sweep(open_sweep(results, sweep_id or newest_sweep(results)), as_json=as_json)
+    print_sweep(CellStore(results, sweep_id or newest_sweep(results)), as_json=as_json)
 
 
 def _execute(starting: AbstractContextManager[Ready], *, as_json: bool) -> None:

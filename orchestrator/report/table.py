@@ -14,7 +14,12 @@ from orchestrator.store.index import IndexEntry
 from orchestrator.store.record import SweepRecord
 from scorers.aggregate import Group
 
-CLAIM_MARKS = {"pipeline_only": "pipeline", "provisional": "provisional", "citable": "citable", "imported": "imported"}
+CLAIM_MARKS = {
+    "pipeline_only": "pipeline",
+    "provisional": "provisional",
+    "citable": "citable",
+    "imported": "imported",
+}
 
 
 def print_sweep(store: CellStore, *, as_json: bool) -> None:
@@ -28,7 +33,9 @@ def print_sweep(store: CellStore, *, as_json: bool) -> None:
     out.print(_cells(sweep, entries))
     out.print(_pairs(groups))
     for reason, cells in _skipped(sweep).items():
-        out.print(f"skipped: {len(cells)} cells, {reason}: {', '.join(sorted({_pair(cell) for cell in cells}))}")
+        out.print(
+            f"skipped: {len(cells)} cells, {reason}: {', '.join(sorted({_pair(cell) for cell in cells}))}"
+        )
     missing = len(sweep.order) - len(entries)
     if missing:
         out.print(f"not finished: {missing} of {len(sweep.order)} cells; cab sweep resume {sweep.sweep_id}")
@@ -39,7 +46,9 @@ def print_sweep(store: CellStore, *, as_json: bool) -> None:
 
 
 def _in_order(store: CellStore) -> list[IndexEntry]:
-    return sorted(store.finished().values(), key=lambda entry: (entry.cli, entry.model, entry.task, entry.run))
+    return sorted(
+        store.finished().values(), key=lambda entry: (entry.cli, entry.model, entry.task, entry.run)
+    )
 
 
 def _cells(sweep: SweepRecord, entries: list[IndexEntry]) -> Table:

@@ -27,6 +27,7 @@ class Bench:
     adapters: Mapping[str, Adapter]
     tasks: Mapping[str, Task]
     provenance: Provenance
+    engine_version: str
     concurrency: int
     timeout_s: float | None = None
     span_exporter: SpanProcessor | None = None

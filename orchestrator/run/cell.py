@@ -57,7 +57,8 @@ class Cancelled(Exception):  # noqa: N818 - not an error: the user asked for it
 
 @dataclass(frozen=True)
 class CellResult:
-    """What one try of a cell came to. `load` is the machine's one-minute load average at its start."""
+    """What one try of a cell came to. `load` is the machine's one-minute load average at its start,
+    `bounded` whether its scratch was."""
 
     outcome: Outcome
     facts: evidence.TaskFacts
@@ -66,6 +67,7 @@ class CellResult:
     started_at: datetime
     duration_s: float
     load: float
+    bounded: bool
 
 
 @dataclass
@@ -81,6 +83,7 @@ class CellRun:
     _evidence: dict[str, Any] = field(default_factory=dict)
     _phases: dict[str, evidence.Span] = field(default_factory=dict)
     _calls: list[evidence.ModelCall] = field(default_factory=list)
+    _bounded: bool = False
     _running: RunningContainer | None = None
     _cancelled: threading.Event = field(default_factory=threading.Event)
 
@@ -99,7 +102,12 @@ class CellRun:
         """Run all stages. A fault of the machine becomes an `infra_error`. Raises Cancelled, and EnvironmentFault or
         PinMismatch where every further cell would fail alike."""
         key = self.cell.key
-        attributes: dict[str, Value] = {"cab.cli": key.cli, "cab.model": key.model, "cab.task": key.task, "cab.run": key.run}
+        attributes: dict[str, Value] = {
+            "cab.cli": key.cli,
+            "cab.model": key.model,
+            "cab.task": key.task,
+            "cab.run": key.run,
+        }
         with CellTracer(
             self.cell.cell_id,
             self.staging / "spans.jsonl",
@@ -120,6 +128,7 @@ class CellRun:
     def _stages(self, tracer: CellTracer) -> Outcome:
         grader, limits = self.bench.grader, self.bench.grader.limits
         with grader.scratch.cell(limits.scratch_bytes, limits.scratch_inodes, agent_user()[0]) as scratch:
+            self._bounded = scratch.bounded
             with self._stage(tracer, Kind.TASK_SETUP):
                 launch = self._set_up(scratch.path)
             with self._stage(tracer, Kind.ADAPTER_RUN):
@@ -162,9 +171,7 @@ class CellRun:
     def _run_agent(self, scratch: Path, launch: Launch, tracer: CellTracer) -> Outcome:
         """Run the CLI to its end, metered; what it called is read even where the run failed."""
         at = self._anchor.elapsed()
-        tracer.add(
-            APPLIED_PLUGINS, Kind.TOOL_CALL, at, at, attributes={"tui": self.cell.key.cli, "count": 0}
-        )
+        tracer.add(APPLIED_PLUGINS, Kind.TOOL_CALL, at, at, attributes={"tui": self.cell.key.cli, "count": 0})
         spec = self._agent_spec(scratch, launch)
         name = stage_name(Kind.CONTAINER, cli=self.cell.key.cli, task=self.cell.key.task)
         with tracer.span(name, Kind.CONTAINER, image_digest=spec.image_id) as span:
@@ -319,6 +326,7 @@ class CellRun:
             started_at=self._anchor.started_at,
             duration_s=max(ends, default=self._anchor.elapsed()),
             load=self._load,
+            bounded=self._bounded,
         )
 
     def _frozen(self) -> evidence.Evidence:

@@ -9,7 +9,13 @@ from scorers import Scores
 
 
 def claim_of(
-    cell: PlannedCell, provenance: Provenance, scores: Scores, *, uses_model: bool, proved: bool, build_id: str | None
+    cell: PlannedCell,
+    provenance: Provenance,
+    scores: Scores,
+    *,
+    uses_model: bool,
+    proved: bool,
+    build_id: str | None,
 ) -> Claim:
     """The claim level of one cell: the highest that nothing speaks against."""
     if not uses_model:

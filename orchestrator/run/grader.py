@@ -54,7 +54,9 @@ class Grader:
                 self._templates[task.name] = Template.make(task.workdir, place)
             return self._templates[task.name]
 
-    def verify(self, task: Task, workdir: Path, difference: Difference, place: Path, cell_id: str) -> Verification:
+    def verify(
+        self, task: Task, workdir: Path, difference: Difference, place: Path, cell_id: str
+    ) -> Verification:
         """Grade `workdir`, which differs from the task's template by `difference`, in the new directory `place`."""
         return self._verify(task, self.template(task), workdir, difference, place, cell_id)
 
@@ -70,12 +72,16 @@ class Grader:
             return self._references[task.name]
 
     def _verify_reference(self, task: Task, template: Template) -> bool:
-        with self.scratch.cell(self.limits.scratch_bytes, self.limits.scratch_inodes, os.geteuid()) as scratch:
+        with self.scratch.cell(
+            self.limits.scratch_bytes, self.limits.scratch_inodes, os.geteuid()
+        ) as scratch:
             workdir = scratch.path / "workdir"
             copy_tree(template.path, workdir)
             task.solution.apply(workdir)
             difference = compare(template, workdir, scan(workdir), Classifier(template.path, ()))
-            verification = self._verify(task, template, workdir, difference, scratch.path / "verify", "reference")
+            verification = self._verify(
+                task, template, workdir, difference, scratch.path / "verify", "reference"
+            )
         return verification.exit_code == 0 and verification.reward == 1
 
     def _verify(

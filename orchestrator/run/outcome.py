@@ -25,7 +25,9 @@ class Rule:
 
 TABLE: dict[str, Rule] = {
     "completed": Rule(True, False, True, "the CLI ended by itself"),
-    "timed_out": Rule(True, False, True, "the time limit ended the CLI (waiting for rate limits stops the clock)"),
+    "timed_out": Rule(
+        True, False, True, "the time limit ended the CLI (waiting for rate limits stops the clock)"
+    ),
     "limit_reached": Rule(True, False, True, "a limit of the task on calls, tokens or money was used up"),
     "agent_crashed": Rule(True, False, True, "the CLI ended with an error or by a signal of its own"),
     "agent_oom": Rule(True, False, True, "the CLI used up the container's memory"),

@@ -75,7 +75,10 @@ def _solve(grader: Grader, solution: Solution, scratch: Path) -> None:
             env={"HOME": "/tmp", "LANG": "C.UTF-8"},
             workdir=WORKDIR,
             user=agent_user(),
-            mounts=(Mount(scratch / "workdir", WORKDIR, read_only=False), Mount(scratch / "solution", SOLUTION)),
+            mounts=(
+                Mount(scratch / "workdir", WORKDIR, read_only=False),
+                Mount(scratch / "solution", SOLUTION),
+            ),
             run_dir=scratch / "run",
             time_limit_s=SOLVE_TIMEOUT_S,
             labels=grader.labels("prove"),
@@ -83,4 +86,6 @@ def _solve(grader: Grader, solution: Solution, scratch: Path) -> None:
     )
     if end.exit_code != 0:
         how = "ran out of time" if end.timed_out else f"ended with exit code {end.exit_code}"
-        raise InputError(f"solve.sh {how}", place=str(solution.path), mend="run it by hand in a copy of the workdir")
+        raise InputError(
+            f"solve.sh {how}", place=str(solution.path), mend="run it by hand in a copy of the workdir"
+        )

@@ -7,7 +7,7 @@ cell runs exactly what the sweep said, or the sweep is refused with both digests
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -55,7 +55,9 @@ class Matrix:
         for task in tasks.values():
             if not task.proved:
                 raise InputError(
-                    "the task is not proved as it is now", place=str(task.path), mend=f"cab task validate {task.name}"
+                    "the task is not proved as it is now",
+                    place=str(task.path),
+                    mend=f"cab task validate {task.name}",
                 )
         plan = expand(spec, sweep_id=name, clis=adapters, tasks=list(tasks), env=os.environ)
         return cls(spec, name, adapters, tasks, plan)
@@ -93,7 +95,9 @@ def run(path: Path, results: Path, name: str | None) -> Iterator[Ready]:
         return
     if store.sweep().spec_digest != loaded.digest:
         raise InputError(
-            f"is not what {matrix.sweep_id} was started from", place=str(path), mend="give another --id, or undo the edit"
+            f"is not what {matrix.sweep_id} was started from",
+            place=str(path),
+            mend="give another --id, or undo the edit",
         )
     with resume(results, matrix.sweep_id) as ready:
         yield ready
@@ -124,7 +128,7 @@ def _started(matrix: Matrix, store: CellStore, spec_digest: str | None) -> Itera
         else:
             lock = load_lock(IMAGES_LOCK)
             pins = {name: lock.image(name).id for name in sorted({BASE, *matrix.adapters})}
-            store.create(_record(matrix, spec_digest, pins, Provenance.read()))
+            store.create(_record(matrix, spec_digest, pins))
         finished = store.finished()
         todo = [cell for cell in matrix.plan.cells if not _ended(finished.get(cell.cell_id))]
         yield Ready(matrix, store, todo, _bench(stack, matrix, store, pins) if todo else None)
@@ -151,6 +155,7 @@ def _bench(stack: ExitStack, matrix: Matrix, store: CellStore, pins: Mapping[str
         adapters=matrix.adapters,
         tasks=matrix.tasks,
         provenance=Provenance.read(),
+        engine_version=sandbox.engine_version,
         concurrency=matrix.spec.concurrency,
         timeout_s=matrix.spec.timeout_s,
         span_exporter=exporter.processor if exporter else None,
@@ -162,7 +167,8 @@ def _ended(entry: IndexEntry | None) -> bool:
     return entry is not None and not TABLE[entry.outcome].retried
 
 
-def _record(matrix: Matrix, spec_digest: str, pins: Mapping[str, str], provenance: Provenance) -> SweepRecord:
+def _record(matrix: Matrix, spec_digest: str, pins: Mapping[str, str]) -> SweepRecord:
+    provenance = Provenance.read()
     return SweepRecord(
         sweep_id=matrix.sweep_id,
         started_at=datetime.now(UTC),
@@ -181,7 +187,6 @@ def _record(matrix: Matrix, spec_digest: str, pins: Mapping[str, str], provenanc
             memory_bytes=provenance.memory_bytes,
             platform=provenance.platform,
             kernel=provenance.kernel,
-            engine=provenance.engine_version,
         ),
     )
 

@@ -18,7 +18,7 @@ from orchestrator.run.cell import Cancelled, CellResult, CellRun
 from orchestrator.run.events import Observer
 from orchestrator.run.records import attempt_of, record_of
 from orchestrator.store.cells import CellStore
-from orchestrator.store.evidence import save_evidence
+from orchestrator.store.evidence import save_evidence, save_facts
 from orchestrator.store.record import Attempt
 
 
@@ -48,6 +48,10 @@ class Sweep:
     def interrupted(self) -> bool:
         """Whether the user stopped it before its end."""
         return self._stopping.is_set() and self._failure is None
+
+    @property
+    def stopping(self) -> bool:
+        return self._stopping.is_set()
 
     def stop(self) -> None:
         """Start no further cell; those under way come to their end."""
@@ -112,6 +116,7 @@ class Sweep:
             return
         record = record_of(self.bench, cell, result, job.attempts)
         save_evidence(staging.path, result.evidence)
+        save_facts(staging.path, result.facts)
         entry = self.store.commit(staging, record, replace=True)
         self.observer.ended(cell, entry)
 

@@ -27,7 +27,13 @@ VERIFIER_UID = 1001
 TAIL_BYTES = 8_000
 MAX_REPORT_BYTES = 4 << 20
 MAX_LOG_BYTES = 1 << 20
-STATUSES = {"passed": "passed", "failed": "failed", "skipped": "skipped", "pending": "skipped", "other": "error"}
+STATUSES = {
+    "passed": "passed",
+    "failed": "failed",
+    "skipped": "skipped",
+    "pending": "skipped",
+    "other": "error",
+}
 
 
 @dataclass(frozen=True)
@@ -54,7 +60,9 @@ class Verifier:
             directory.mkdir()
         for directory in (graded, logs):
             give(directory, user)
-        captures = [LogCapture(scratch / f"{name}.log", MAX_LOG_BYTES, stream=name) for name in ("stdout", "stderr")]
+        captures = [
+            LogCapture(scratch / f"{name}.log", MAX_LOG_BYTES, stream=name) for name in ("stdout", "stderr")
+        ]
         spec = ContainerSpec(
             name=f"cab-{token_hex(6)}",
             image_id=self.image_id,

@@ -110,6 +110,20 @@ class DockerSandbox:
         finally:
             run.close()
 
+    @property
+    def engine_version(self) -> str:
+        with _engine("asking for the version"):
+            return str(self._api.version()["Version"])
+
+    def has_image(self, image_id: str) -> bool:
+        """Whether the engine holds this image."""
+        with _engine(image_id):
+            try:
+                self._api.inspect_image(image_id)
+            except docker.errors.ImageNotFound:
+                return False
+        return True
+
     def remove_leftovers(self, labels: dict[str, str]) -> list[str]:
         """Ends and removes all containers with these labels; returns their names once they are gone.
 

@@ -70,6 +70,11 @@ class ScratchRoot:
             )
         self.path = path
 
+    @classmethod
+    def default(cls) -> ScratchRoot:
+        """This user's own."""
+        return cls(default_root())
+
     @contextmanager
     def cell(self, size_bytes: int, inodes: int, owner_uid: int) -> Iterator[Scratch]:
         """An empty scratch directory of `owner_uid`'s, removed with all it holds on the way out.
