@@ -9,9 +9,20 @@ ENGINE_LOG="${CAB_ENGINE_LOG:-/var/log/cab-dockerd.log}"
 PID_FILES="/var/run/docker.pid /var/run/docker/containerd/containerd.pid"
 START_TIMEOUT_S=60
 
-# Asked through the SDK: a docker client on PATH may be of another version, or belong to no engine.
+SOCKET="${DOCKER_HOST:-unix:///var/run/docker.sock}"
+SOCKET="${SOCKET#unix://}"
+PING='
+import socket, sys
+engine = socket.socket(socket.AF_UNIX)
+engine.settimeout(5)
+engine.connect(sys.argv[1])
+engine.sendall(b"GET /_ping HTTP/1.0\r\n\r\n")
+sys.exit(b" 200 " not in engine.recv(64))
+'
+
+# Asked directly: a docker client on PATH may be of another version, or belong to no engine, and the SDK loads slowly.
 answers() {
-    .venv/bin/python -c 'import docker; docker.from_env(timeout=5).ping()' >/dev/null 2>&1
+    .venv/bin/python -IS -c "$PING" "$SOCKET" 2>/dev/null
 }
 
 # runs PID_FILE: whether the process in it is the one that the file is named for.
