@@ -47,17 +47,18 @@ remove_stale_pid_files() {
 }
 
 start_engine() {
+    local pid="" deadline=$((SECONDS + START_TIMEOUT_S))
     if [ -d /run/systemd/system ]; then
         systemctl start docker
     elif ! runs /var/run/docker.pid; then
         remove_stale_pid_files
-        setsid --fork dockerd </dev/null >>"$ENGINE_LOG" 2>&1
+        setsid dockerd </dev/null >>"$ENGINE_LOG" 2>&1 &
+        pid=$!
     fi
-    local deadline=$((SECONDS + START_TIMEOUT_S))
     until answers; do
-        if [ "$SECONDS" -ge "$deadline" ]; then
+        if [ "$SECONDS" -ge "$deadline" ] || { [ -n "$pid" ] && ! kill -0 "$pid" 2>/dev/null; }; then
             [ ! -f "$ENGINE_LOG" ] || tail -n 30 "$ENGINE_LOG" >&2
-            die "the engine does not answer after $START_TIMEOUT_S s" "see $ENGINE_LOG or: journalctl -u docker"
+            die "the Docker engine does not start" "see $ENGINE_LOG, or with systemd: journalctl -u docker"
         fi
         sleep 0.2
     done

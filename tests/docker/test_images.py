@@ -1,4 +1,4 @@
-"""Images through the real engine: built, locked, found to differ; and the real CLI under the conditions of a cell."""
+"""Images through the real engine: built, locked, found to differ, and free of what belongs to the machine."""
 
 from __future__ import annotations
 
