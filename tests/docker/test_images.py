@@ -44,12 +44,12 @@ def layout(tmp_path: Path, name: str, client: docker.DockerClient) -> Iterator[L
     for part in ("base", name):
         (layout.images / part).mkdir(parents=True)
     shutil.copytree(REPO / "images" / "base", layout.images / "base", dirs_exist_ok=True)
-    (layout.images / name / "Dockerfile").write_text(TINY)
+    (layout.images / name / "Dockerfile").write_text(f"{TINY}LABEL cab.test={name}\n")
     (layout.images / name / "tool").write_text(TOOL)
     (layout.images / name / "tool").chmod(0o755)
     shutil.copy(REPO / "images.lock", layout.lock)
     yield layout
-    for image in client.images.list(name=f"cab/{name}"):
+    for image in client.images.list(filters={"label": f"cab.test={name}"}):
         for tag in image.tags:
             client.images.remove(tag, force=True)
 
@@ -100,6 +100,8 @@ def test_a_rebuild_without_cache_has_another_id_and_verify_finds_it(
     assert first.image(name).id in problem
     assert second.image(name).id in problem
     assert client.images.get(first.image(name).id).tags, "the pinned image must outlive the move of its tag"
+    build([name], layout=layout, client=client)
+    assert problems(layout, client, name) == []
 
 
 def test_changed_inputs_and_a_lost_image_are_found(
