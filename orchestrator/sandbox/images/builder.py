@@ -17,6 +17,7 @@ from typing import Literal
 import docker
 from docker.models.images import Image
 
+from orchestrator import paths
 from orchestrator.errors import CabError, EnvironmentFault
 from orchestrator.sandbox.images import engine
 from orchestrator.sandbox.images.host import HostAccess, read_host
@@ -24,7 +25,7 @@ from orchestrator.sandbox.images.lock import Lock, LockedImage, load_lock, save_
 from orchestrator.sandbox.images.recipe import BASE, INIT, ROOT, Recipe, load_recipes, with_parents
 from orchestrator.sandbox.images.root import BasePin, load_pin, make_root, root_source
 
-REPO = Path(__file__).resolve().parents[3]
+
 INPUTS_LABEL = "cab.inputs"
 PIN_REPOSITORY = "cab/pin"
 SHA256 = "sha256"
@@ -46,7 +47,7 @@ class Progress:
 class Layout:
     """Where things are in a checkout."""
 
-    repo: Path = REPO
+    repo: Path = paths.ROOT
 
     @property
     def images(self) -> Path:
