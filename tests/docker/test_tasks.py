@@ -38,12 +38,12 @@ def in_container(
         for path in [mounts[target], *mounts[target].rglob("*")]:
             os.chown(path, user, user)
     hardening = ["--network=none", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"]
+    hardening += ["--pids-limit=512", "--tmpfs=/tmp:exec,size=1g", "--env=HOME=/tmp", "--workdir=/workdir"]
     binds = [
         f"--volume={path}:{target}:{'rw' if target in writable else 'ro'}" for target, path in mounts.items()
     ]
     return subprocess.run(
-        ["docker", "run", "--rm", *hardening, *binds, f"--user={user}:{user}", "--tmpfs=/tmp:exec,size=1g"]
-        + ["--pids-limit=512", "--env=HOME=/tmp", "--workdir=/workdir", image, "sh", "-c", command],
+        ["docker", "run", "--rm", *hardening, *binds, f"--user={user}:{user}", image, "sh", "-c", command],
         capture_output=True,
         text=True,
         timeout=300,
@@ -58,7 +58,7 @@ def lay_out(task: Task, variant: str, workdir: Path) -> None:
 
 
 def should_pass(task: Task, variant: str) -> bool:
-    """By the tests alone: in refusal tasks they show that nothing was fabricated, and words decide the rest."""
+    """By the tests alone: in refusal tasks they show only that nothing was fabricated."""
     if task.expected_refusal:
         return not (task.path / variant / "files").is_dir()
     return variant == "solution"

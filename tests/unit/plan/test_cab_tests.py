@@ -49,13 +49,20 @@ def suite(root: Path, tmp_path: Path) -> Any:
     for directory in (workdir / "src", tests, logs):
         directory.mkdir(parents=True)
     (workdir / "src" / "__init__.py").touch()
+    program = root / "images" / "base" / "cab-tests"
 
-    def run(code: str, tests_text: str = TESTS, *, path_tests: str = "test_double.py") -> Run:
+    def run(code: str, tests_text: str = TESTS) -> Run:
         (workdir / "src" / "code.py").write_text(code.replace("LOGS", str(logs)))
-        (tests / path_tests).write_text(tests_text)
+        (tests / "test_double.py").write_text(tests_text)
         done = subprocess.run(
-            [sys.executable, root / "images" / "base" / "cab-tests", "unittest"]
-            + [f"--tests={tests}", f"--workdir={workdir}", f"--logs={logs}"],
+            [
+                sys.executable,
+                program,
+                "unittest",
+                f"--tests={tests}",
+                f"--workdir={workdir}",
+                f"--logs={logs}",
+            ],
             capture_output=True,
             text=True,
             timeout=60,
@@ -152,7 +159,11 @@ unittest.TestCase.assertEqual = lambda *args: None
 def double(number):
     return None
 """,
-    "takes the library's place": "import sys\nsys.modules['unittest'].TestResult.addFailure = lambda *a: None\ndouble = id\n",
+    "changes how results are kept": """\
+import sys
+sys.modules["unittest"].TestResult.addFailure = lambda *args: None
+double = id
+""",
     "leaves a process that swaps the report": """\
 import os, time
 if os.fork() == 0:

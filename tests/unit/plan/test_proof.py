@@ -44,7 +44,12 @@ def prove(task: Task, **changes: Any) -> Proof:
     """The proof of sound verifications, but for `changes`."""
     wrongs = {name: GOOD if solution.files == {} else BAD for name, solution in task.wrong_fixes().items()}
     noop = GOOD if task.expected_refusal else BAD
-    given = {"noop": noop, "references": [GOOD] * 10, "wrongs": wrongs, "toolchain": TOOLCHAIN}
+    given: dict[str, Any] = {
+        "noop": noop,
+        "references": [GOOD] * 10,
+        "wrongs": wrongs,
+        "toolchain": TOOLCHAIN,
+    }
     return derive(task, **(given | changes))
 
 

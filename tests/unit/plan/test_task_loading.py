@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -113,7 +114,7 @@ def test_a_refusal_and_its_explanation_belong_together(tasks_dir: Path, name: st
         edit(tasks_dir, "max_turns = 30", f"max_turns = 30\nexpected_refusal {switch}")
     else:
         edit(tasks_dir, "expected_refusal = true", f"expected_refusal {switch}", name)
-    with pytest.raises(InputError, match="expected_refusal and .* explains belong together"):
+    with pytest.raises(InputError, match=r"expected_refusal and .* explains belong together"):
         load_task(tasks_dir, name)
 
 
@@ -169,15 +170,14 @@ def test_the_hash_is_of_path_mode_and_content_of_every_file(
     shutil.copytree(tasks_dir / NAME, elsewhere / NAME)
     assert hash_of(elsewhere) == first
 
+    path = tasks_dir / NAME
     seen = {first}
     for change in (
-        lambda: (tasks_dir / NAME / "tests" / "test_hidden.py").write_text("# changed"),
-        lambda: (tasks_dir / NAME / "tests" / "test_hidden.py").rename(
-            tasks_dir / NAME / "tests" / "test_other.py"
-        ),
-        lambda: (tasks_dir / NAME / "instruction.md").chmod(0o755),
-        lambda: (tasks_dir / NAME / "environment" / "workdir" / "empty").touch(),
-        lambda: edit(tasks_dir, "max_turns = 30", "max_turns = 31"),
+        partial((path / "tests/test_hidden.py").write_text, "# changed"),
+        partial((path / "tests/test_hidden.py").rename, path / "tests/test_other.py"),
+        partial((path / "instruction.md").chmod, 0o755),
+        (path / "environment/workdir/empty").touch,
+        partial(edit, tasks_dir, "max_turns = 30", "max_turns = 31"),
     ):
         change()
         assert hash_of(tasks_dir) not in seen
