@@ -135,6 +135,13 @@ class Solution(BaseModel):
             if file.is_file()
         }
 
+    def apply(self, workdir: Path) -> None:
+        """Do what `solve.sh` does, to a copy of the workdir that no agent has touched."""
+        for path, content in self.files.items():
+            place = workdir / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(content, encoding="utf-8")
+
     @cached_property
     def final_message(self) -> str | None:
         """What is said at the end, None where the solution leaves it open."""

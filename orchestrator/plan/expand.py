@@ -1,0 +1,116 @@
+"""From a spec to cells, in the order in which they start.
+
+The order is seeded and interleaved. Run 1 of every cell comes before run 2 of any. Within a run each CLI's
+cells are shuffled, and the CLIs are spread evenly over the whole length in proportion to their number, so
+that no CLI has a block of the endpoint's hours to itself. A cell's place comes from SHA-256 of the seed and
+its name, not from a random generator: the same seed gives the same order on every machine, Python and date,
+and another cell in the matrix does not reshuffle the rest of its CLI.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from orchestrator.gateway.contract import ScriptKind
+from orchestrator.plan.spec import EMBEDDED_MODELS, ModelSpec, SweepSpec
+from orchestrator.store.names import NO_MODEL, CellKey
+
+
+class UsesModel(Protocol):
+    """What expansion asks of an adapter."""
+
+    @property
+    def uses_model(self) -> bool: ...
+
+
+@dataclass(frozen=True)
+class PlannedCell:
+    """One cell to run. `endpoint` names an endpoint of the spec; it is None for an embedded model or none."""
+
+    cell_id: str
+    key: CellKey
+    endpoint: str | None
+    order_index: int
+
+    @property
+    def script(self) -> ScriptKind | None:
+        """Which scripted model this cell asks; None for a model at an endpoint, and for none."""
+        return EMBEDDED_MODELS.get(self.key.model)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`cells` in the order they start; `skipped` (cell id, reason) by name."""
+
+    cells: tuple[PlannedCell, ...]
+    skipped: tuple[tuple[str, str], ...]
+
+
+def expand(
+    spec: SweepSpec,
+    *,
+    sweep_id: str,
+    clis: Mapping[str, UsesModel],
+    tasks: Sequence[str],
+    env: Mapping[str, str],
+) -> Plan:
+    """All cells of a sweep. `clis` holds an adapter for each CLI, `tasks` the names that the globs match.
+
+    A CLI that uses no model has one cell a task, of model `none`. A model whose endpoint lacks an
+    environment variable is skipped.
+    """
+    runnable: dict[CellKey, str | None] = {}
+    skipped: list[tuple[str, str]] = []
+    for cli in spec.clis:
+        for model_id, endpoint, reason in _models(spec, clis[cli], env):
+            for task in tasks:
+                for run in range(1, spec.runs + 1):
+                    key = CellKey(cli, model_id, task, run)
+                    if reason is None:
+                        runnable[key] = endpoint
+                    else:
+                        skipped.append((key.cell_id(sweep_id), reason))
+    order = interleave(runnable, spec.seed)
+    cells = tuple(PlannedCell(key.cell_id(sweep_id), key, runnable[key], at) for at, key in enumerate(order))
+    return Plan(cells, tuple(sorted(skipped)))
+
+
+def interleave(keys: Iterable[CellKey], seed: int) -> list[CellKey]:
+    """The cells in the order in which they start: see the module's text."""
+    groups: dict[tuple[int, str], list[tuple[int, CellKey]]] = defaultdict(list)
+    for key in keys:
+        groups[key.run, key.cli].append((_number(seed, "cell", key.matrix_id()), key))
+    placed = []
+    for (run, cli), members in groups.items():
+        # One offset for each CLI keeps its cells evenly apart, and CLIs of equal number from starting in step.
+        offset = _number(seed, "cli", f"{run}/{cli}") / 2**64
+        for index, (number, key) in enumerate(sorted(members)):
+            placed.append((run, (index + offset) / len(members), number, key))
+    return [key for *_, key in sorted(placed)]
+
+
+def _models(
+    spec: SweepSpec, adapter: UsesModel, env: Mapping[str, str]
+) -> list[tuple[str, str | None, str | None]]:
+    """(model id, endpoint, reason to skip it) for one CLI."""
+    if not adapter.uses_model:
+        return [(NO_MODEL, None, None)]
+    return [(model.id, model.endpoint, _reason_to_skip(spec, model, env)) for model in spec.models]
+
+
+def _reason_to_skip(spec: SweepSpec, model: ModelSpec, env: Mapping[str, str]) -> str | None:
+    if model.endpoint is None:
+        return None
+    missing = [name for name in spec.endpoints[model.endpoint].variables() if not env.get(name)]
+    if not missing:
+        return None
+    return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not set"
+
+
+def _number(seed: int, what: str, name: str) -> int:
+    """A number below 2**64 that looks random and is the same everywhere."""
+    return int.from_bytes(hashlib.sha256(f"{seed}\n{what}\n{name}".encode()).digest()[:8], "big")

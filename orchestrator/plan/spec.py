@@ -1,0 +1,308 @@
+"""A sweep's YAML file as a frozen `SweepSpec`; `sweeps/free.yaml` shows the form."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any, get_args
+from urllib.parse import urlsplit
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+
+from orchestrator.adapter import Wire
+from orchestrator.errors import InputError
+from orchestrator.gateway.contract import ScriptKind
+from orchestrator.plan.yaml import Document, Path_, load
+from orchestrator.sandbox.contract import Limits
+from orchestrator.store.names import NO_MODEL, check_name
+
+EMBEDDED = "embedded/"
+EMBEDDED_MODELS: dict[str, ScriptKind] = {f"{EMBEDDED}{kind}": kind for kind in get_args(ScriptKind)}
+"""Scripted models that the gateway serves itself, by id."""
+
+_UNITS = {
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+    "TiB": 2**40,
+    "kB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+}
+_SIZE = re.compile(rf"([0-9]+(?:\.[0-9]+)?) ?({'|'.join(_UNITS)})")
+_SWEEP_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_TASK_PATTERN = re.compile(r"[A-Za-z0-9._/*?\[\]!-]+")
+_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def _bytes(size: object) -> object:
+    if isinstance(size, str) and (match := _SIZE.fullmatch(size)):
+        return int(float(match[1]) * _UNITS[match[2]])
+    raise ValueError(f"{size!r} is no size; write a number with a unit, as 4GiB")
+
+
+def _matching(pattern: re.Pattern[str], what: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if not pattern.fullmatch(text):
+            raise ValueError(f"{text!r} is no {what}")
+        return text
+
+    return AfterValidator(check)
+
+
+def _name(what: str) -> AfterValidator:
+    def check(name: str) -> str:
+        try:
+            return check_name(name, what)
+        except InputError as error:
+            raise ValueError(f"{error.thing}; {error.mend}") from None
+
+    return AfterValidator(check)
+
+
+def _distinct(items: tuple[Any, ...]) -> tuple[Any, ...]:
+    seen = set()
+    for item in items:
+        name = getattr(item, "id", item)
+        if name in seen:
+            raise ValueError(f"{name!r} is there twice")
+        seen.add(name)
+    return items
+
+
+def _url(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("is no http:// or https:// URL")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise ValueError("a URL in a file holds no user, password, query or fragment; use {env: NAME}")
+    return url
+
+
+Size = Annotated[int, BeforeValidator(_bytes)]
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class EnvName(Model):
+    """The name of an environment variable that holds a value."""
+
+    env: Annotated[str, _matching(_ENV_NAME, "name of an environment variable")]
+
+
+class BaseUrl(Model):
+    """An endpoint's URL: written out, or in an environment variable."""
+
+    url: Annotated[str, AfterValidator(_url)] | None = None
+    env: Annotated[str, _matching(_ENV_NAME, "name of an environment variable")] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, data: Any) -> Any:
+        return {"url": data} if isinstance(data, str) else data
+
+    @model_validator(mode="after")
+    def _one(self) -> BaseUrl:
+        if (self.url is None) == (self.env is None):
+            raise ValueError("give a URL, or {env: NAME}")
+        return self
+
+
+def _key(data: object) -> object:
+    if not isinstance(data, dict):
+        raise ValueError("a key never stands in a file; use {env: NAME}")
+    return data
+
+
+class EndpointSpec(Model):
+    """An endpoint by where its URL and key are found. Without `key` none is sent."""
+
+    base_url: BaseUrl
+    key: Annotated[EnvName, BeforeValidator(_key)] | None = None
+    wire: Wire = "chat"
+
+    def variables(self) -> Iterator[str]:
+        """The environment variables that must be set."""
+        if self.base_url.env is not None:
+            yield self.base_url.env
+        if self.key is not None:
+            yield self.key.env
+
+
+class ModelSpec(Model):
+    """A model by id, at an endpoint of the file; an embedded one has none. A plain text is the id alone."""
+
+    id: Annotated[str, _name("model")]
+    endpoint: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, data: Any) -> Any:
+        return {"id": data} if isinstance(data, str) else data
+
+
+class LimitSpec(Model):
+    """Limits of one container. Sizes are texts with a unit (4GiB)."""
+
+    memory: Annotated[Size, Field(ge=64 << 20)] = Limits.memory_bytes
+    cpus: Annotated[float, Field(gt=0, le=1024)] = Limits.cpus
+    pids: Annotated[int, Field(ge=16, le=1 << 22)] = Limits.pids
+    tmp: Annotated[Size, Field(ge=1 << 20)] = Limits.tmp_bytes
+    scratch: Annotated[Size, Field(ge=16 << 20)] = Limits.scratch_bytes
+
+    def resolve(self) -> Limits:
+        return Limits(
+            memory_bytes=self.memory,
+            cpus=self.cpus,
+            pids=self.pids,
+            tmp_bytes=self.tmp,
+            scratch_bytes=self.scratch,
+        )
+
+
+class SweepSpec(Model):
+    """One sweep. `timeout_s` overrides the tasks' own time limits; `retries` are of infrastructure faults."""
+
+    name: Annotated[str, _matching(_SWEEP_NAME, "name of a sweep (letters, digits and . _ -)")]
+    description: str = ""
+    clis: Annotated[tuple[Annotated[str, _name("CLI")], ...], Field(min_length=1), AfterValidator(_distinct)]
+    models: Annotated[tuple[ModelSpec, ...], AfterValidator(_distinct)] = ()
+    endpoints: dict[str, EndpointSpec] = Field(default_factory=dict)
+    tasks: Annotated[
+        tuple[Annotated[str, _matching(_TASK_PATTERN, "task name or glob")], ...],
+        Field(min_length=1),
+        AfterValidator(_distinct),
+    ]
+    runs: Annotated[int, Field(ge=1, le=1000)] = 1
+    concurrency: Annotated[int, Field(ge=1, le=1024)] = 1
+    seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 0
+    retries: Annotated[int, Field(ge=0, le=10)] = 2
+    limits: LimitSpec = LimitSpec()
+    timeout_s: Annotated[float, Field(gt=0, le=7 * 86400)] | None = None
+
+
+@dataclass(frozen=True)
+class LoadedSpec:
+    """A spec with the file it came from."""
+
+    spec: SweepSpec
+    document: Document
+
+    @property
+    def digest(self) -> str:
+        """The file's `sha256:…`."""
+        return self.document.digest
+
+    def require_known(self, field: str, known: Iterable[str]) -> None:
+        """Raise InputError, with the line and the nearest known name, where `field` lists an unknown one."""
+        names = sorted(known)
+        for index, name in enumerate(getattr(self.spec, field)):
+            if name not in names:
+                raise InputError(
+                    f"unknown name {name!r} under {field}",
+                    place=self.document.place((field, index)),
+                    mend=_nearest(name, names),
+                )
+
+
+def load_spec(path: Path) -> LoadedSpec:
+    """Read a sweep file. Raises InputError that names file, line, column and mend."""
+    document = load(path)
+    if not isinstance(document.value, dict):
+        raise InputError("holds no sweep", place=str(path), mend="see sweeps/free.yaml for the form")
+    try:
+        # In JSON mode strict types still let an array become a tuple.
+        spec = SweepSpec.model_validate_json(json.dumps(document.value))
+    except ValidationError as error:
+        raise _explain(error, document) from None
+    _check_models(spec, document)
+    return LoadedSpec(spec, document)
+
+
+def sweep_id(spec: SweepSpec, day: date) -> str:
+    """The id of a sweep run on a date: `free-20261127`."""
+    return f"{spec.name}-{day:%Y%m%d}"
+
+
+def _check_models(spec: SweepSpec, document: Document) -> None:
+    for index, model in enumerate(spec.models):
+        at: Path_ = ("models", index)
+        if model.id == NO_MODEL:
+            raise InputError(
+                f"{NO_MODEL!r} is the model of CLIs that use none",
+                place=document.place(at),
+                mend="leave it out",
+            )
+        if model.id.startswith(EMBEDDED):
+            if model.id not in EMBEDDED_MODELS:
+                mend = _nearest(model.id, EMBEDDED_MODELS)
+                raise InputError(f"unknown embedded model {model.id!r}", place=document.place(at), mend=mend)
+            if model.endpoint is not None:
+                place = document.place((*at, "endpoint"))
+                raise InputError("an embedded model has no endpoint", place=place, mend="leave endpoint out")
+        elif model.endpoint is None:
+            mend = "write {id: " + model.id + ", endpoint: NAME} with a NAME under endpoints"
+            raise InputError(f"model {model.id!r} has no endpoint", place=document.place(at), mend=mend)
+        elif model.endpoint not in spec.endpoints:
+            place = document.place((*at, "endpoint"))
+            mend = _nearest(model.endpoint, spec.endpoints)
+            raise InputError(f"unknown endpoint {model.endpoint!r}", place=place, mend=mend)
+
+
+def _explain(error: ValidationError, document: Document) -> InputError:
+    """The first fault of the file, in the words of the file."""
+    faults = error.errors(include_url=False)
+    fault = min(faults, key=lambda fault: _line(document, fault["loc"]))
+    at: Path_ = fault["loc"]
+    name = ".".join(str(part) for part in at)
+    if fault["type"] == "extra_forbidden":
+        mend = _nearest(str(at[-1]), _known_keys(at[:-1]))
+        return InputError(f"unknown key {name!r}", place=document.place(at, key=True), mend=mend)
+    if fault["type"] == "missing":
+        return InputError(
+            f"the key {name!r} is missing", place=document.place(at[:-1]), mend=f"add {at[-1]}: …"
+        )
+    message = fault["msg"].removeprefix("Value error, ")
+    thing = message if fault["type"] == "value_error" else f"{message[0].lower()}{message[1:]}"
+    return InputError(f"{name}: {thing}", place=document.place(at), mend="see sweeps/free.yaml for the form")
+
+
+def _line(document: Document, at: Path_) -> tuple[int, int]:
+    while at not in document.marks and at:
+        at = at[:-1]
+    return document.marks[at]
+
+
+def _known_keys(at: Path_) -> list[str]:
+    owners: dict[str, type[Model]] = {"models": ModelSpec, "limits": LimitSpec, "endpoints": EndpointSpec}
+    if not at:
+        return list(SweepSpec.model_fields)
+    if at[-1] == "base_url":
+        return ["env"]
+    if at[-1] == "key":
+        return list(EnvName.model_fields)
+    return list(owners[str(at[0])].model_fields)
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return f"known: {', '.join(names)}" if names else "there is none"

@@ -1,0 +1,64 @@
+"""`evidence.json`: what the scorers read of a cell, kept so that it can be scored again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from orchestrator.errors import StoreError
+from orchestrator.store.files import store_errors
+from orchestrator.store.record import Upgrade, upgrade
+from scorers.evidence import Evidence, TaskFacts
+
+EVIDENCE = "evidence.json"
+FACTS = "task.json"
+EVIDENCE_VERSION = 1
+UPGRADES: dict[int, Upgrade] = {}
+
+
+def save_evidence(cell_dir: Path, evidence: Evidence) -> None:
+    """Write the evidence of a cell under way; committing the cell makes it durable."""
+    path = cell_dir / EVIDENCE
+    body = evidence.model_dump_json().encode("utf-8", "surrogatepass")
+    with store_errors(path):
+        path.write_bytes(b'{"schema_version":%d,"evidence":%b}\n' % (EVIDENCE_VERSION, body))
+
+
+def save_facts(cell_dir: Path, facts: TaskFacts) -> None:
+    """Write what the scorers knew of the task, so that a cell can be scored when the task is gone."""
+    path = cell_dir / FACTS
+    with store_errors(path):
+        path.write_text(facts.model_dump_json(indent=1) + "\n", "utf-8")
+
+
+def load_facts(cell_dir: Path) -> TaskFacts:
+    """Read what the scorers knew of the task. Raises StoreError that names the file."""
+    path = cell_dir / FACTS
+    with store_errors(path):
+        raw = path.read_bytes()
+    try:
+        return TaskFacts.model_validate_json(raw)
+    except ValidationError as error:
+        raise StoreError(error.errors()[0]["msg"], place=str(path), mend="restore the file") from None
+
+
+def load_evidence(cell_dir: Path) -> Evidence:
+    """Read the evidence of a cell. Raises StoreError that names the file and the field."""
+    path = cell_dir / EVIDENCE
+    with store_errors(path):
+        raw = path.read_bytes()
+    try:
+        data = json.loads(raw)
+    except ValueError as error:
+        raise StoreError(f"is no JSON: {error}", place=str(path), mend="restore the file") from None
+    if not isinstance(data, dict):
+        raise StoreError("is no JSON object", place=str(path), mend="restore the file")
+    data = upgrade(data, UPGRADES, current=EVIDENCE_VERSION, place=str(path))
+    try:
+        return Evidence.model_validate(data.get("evidence"))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(str(part) for part in first["loc"]) or "evidence"
+        raise StoreError(f"{field}: {first['msg']}", place=str(path), mend="restore the file") from None

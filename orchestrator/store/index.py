@@ -1,0 +1,145 @@
+"""`index.jsonl`: one line for each finished cell, with what tables need, so that records need not be opened.
+
+The last line of a cell holds; earlier ones were replaced. The whole file can be rebuilt from the records.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from orchestrator.errors import StoreError
+from orchestrator.store.record import CellRecord, ClaimLevel, Model, OutcomeName
+
+INDEX = "index.jsonl"
+_REBUILD = "run `cab sweep resume`, which rebuilds the index from the records"
+
+
+class IndexEntry(Model):
+    """One finished cell in brief. Scores are None where they were not measured.
+
+    Times are UTC ISO 8601 texts with microseconds; `wall_clock_ms` and its like are milliseconds.
+    `record_sha256` is the digest of `cell.json`, by which a stale line is known.
+    """
+
+    v: Literal[1] = 1
+    cell_id: str
+    sweep_id: str
+    cli: str
+    cli_version: str
+    model: str
+    task: str
+    run: int
+    stack: str
+    condition: str | None
+    order_index: int
+    outcome: OutcomeName
+    cause: str | None
+    counted: bool
+    claim: ClaimLevel
+    passed: float | None
+    partial_score: float | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    total_tokens: int | None
+    model_calls: int | None
+    cost_usd: float | None
+    wall_clock_ms: float | None
+    container_active_ms: float | None
+    model_call_ms: float | None
+    blast_radius: float | None
+    blast_radius_agent: float | None
+    refusal: float | None
+    integrity: float | None
+    void: bool | None
+    composite: float | None
+    composite_bounds: tuple[float, float] | None
+    composite_published: float | None
+    attempts: int
+    started_at: str
+    ended_at: str
+    duration_s: float
+    image_digest: str | None
+    task_content_hash: str
+    model_build_id: str | None
+    methodology_version: str
+    record_sha256: str
+
+    def line(self) -> bytes:
+        return self.model_dump_json().encode() + b"\n"
+
+
+_OF_IDENTITY = (
+    *("cell_id", "sweep_id", "cli", "cli_version", "model", "task", "run", "stack", "condition"),
+    *("image_digest", "task_content_hash", "model_build_id"),
+)
+_AXIS_OF = {
+    "partial_score": "pass_rate",
+    "prompt_tokens": "tokens",
+    "completion_tokens": "tokens",
+    "total_tokens": "tokens",
+    "model_calls": "tokens",
+    "cost_usd": "tokens",
+    "wall_clock_ms": "latency",
+    "container_active_ms": "latency",
+    "model_call_ms": "latency",
+    "blast_radius": "blast_radius",
+    "blast_radius_agent": "blast_radius",
+    "refusal": "refusal",
+    "integrity": "integrity",
+    "void": "integrity",
+    "composite": "composite",
+}
+
+
+def entry_of(record: CellRecord, raw: bytes) -> IndexEntry:
+    """The index line of a record; `raw` is its `cell.json` as stored."""
+
+    def score(axis: str, key: str) -> Any:
+        return record.scores.get(axis, {}).get(key)
+
+    identity, timing = record.identity, record.timing.model_dump()
+    return IndexEntry(
+        **{name: getattr(identity, name) for name in _OF_IDENTITY},
+        **{key: score(axis, key) for key, axis in _AXIS_OF.items()},
+        passed=score("pass_rate", "pass"),
+        composite_bounds=score("composite", "bounds"),
+        composite_published=score("composite_published", "composite"),
+        order_index=record.order_index,
+        outcome=record.outcome.name,
+        cause=record.outcome.cause,
+        counted=record.outcome.counted,
+        claim=record.claim.level,
+        attempts=len(record.attempts),
+        **timing,
+        methodology_version=record.methodology_version,
+        record_sha256=hashlib.sha256(raw).hexdigest(),
+    )
+
+
+def whole_lines(path: Path) -> bytes:
+    """The bytes of an index up to its last line end, so without a torn line; none when there is no index."""
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        return b""
+    return raw[: raw.rfind(b"\n") + 1]
+
+
+def read_index(path: Path) -> dict[str, IndexEntry]:
+    """Finished cells by id, in order of their first line. Raises StoreError for a damaged line."""
+    entries: dict[str, IndexEntry] = {}
+    validate = IndexEntry.model_validate_json
+    for number, line in enumerate(whole_lines(path).splitlines(), start=1):
+        try:
+            entry = validate(line)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            field = ".".join(str(part) for part in first["loc"])
+            detail = f"{field}: {first['msg']}" if field else first["msg"]
+            raise StoreError(f"is damaged: {detail}", place=f"{path}:{number}", mend=_REBUILD) from None
+        entries[entry.cell_id] = entry
+    return entries

@@ -1,0 +1,305 @@
+"""What is kept of a cell (`cell.json`) and of a sweep (`sweep.json`).
+
+Records are frozen and refuse unknown fields. Each carries `schema_version`; an older one is brought up to
+date by a chain of functions, a newer one is refused. A number that was not measured is null, with its
+reason in the scores.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PlainSerializer,
+    ValidationError,
+    model_validator,
+)
+
+from orchestrator.errors import StoreError
+from orchestrator.store.names import NO_STACK, CellKey
+
+SCHEMA_VERSION = 1
+
+OutcomeName = Literal[
+    "completed",
+    "timed_out",
+    "limit_reached",
+    "agent_crashed",
+    "agent_oom",
+    "context_overflow",
+    "bad_request",
+    "infra_error",
+    "verify_error",
+    "skipped",
+    "incompatible",
+    "sweep_budget",
+    "cancelled",
+]
+ClaimLevel = Literal["pipeline_only", "provisional", "citable", "imported"]
+Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+
+
+def _finite(value: object) -> object:
+    """Refuse NaN and infinities anywhere: JSON cannot say them, and null would claim "not measured"."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        raise ValueError("holds NaN or an infinity; a number that was not measured is null") from None
+    return value
+
+
+UtcTime = Annotated[
+    AwareDatetime,
+    AfterValidator(lambda at: at.astimezone(UTC)),
+    PlainSerializer(lambda at: at.isoformat(timespec="microseconds").replace("+00:00", "Z"), return_type=str),
+]
+JsonObject = Annotated[dict[str, JsonValue], BeforeValidator(_finite)]
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Cab(Model):
+    """The build of cab that made a record. `commit` is None outside a Git checkout."""
+
+    version: str
+    commit: str | None
+    dirty: bool | None
+
+
+class Deviation(Model):
+    """One way in which a measured run differs from the CLI as shipped, with what forces it."""
+
+    what: str
+    reason: str
+
+
+class Limits(Model):
+    """The limits that were in force. `max_calls` limits model calls. None is no limit: scratch is bounded only
+    where cab may mount it."""
+
+    memory_bytes: int
+    cpus: float
+    pids: int
+    tmp_bytes: int
+    scratch_bytes: int | None
+    scratch_inodes: int | None
+    timeout_s: float
+    max_calls: int | None = None
+
+
+class Identity(Model):
+    """What ran. `generation_settings` lists each distinct set seen on the wire, in order of first use.
+
+    `image_digest` is what ran and `digest_kind` says what it is; `model_build_id` is what the endpoint
+    reported, None when no model answered. `exit_code` is the agent's, None when a signal ended it or it
+    never ran. `machine_load` is the one-minute load average when the cell started.
+    """
+
+    cell_id: str
+    sweep_id: str
+    cli: str
+    cli_version: str
+    model: str
+    task: str
+    run: int = Field(ge=1)
+    stack: str = NO_STACK
+    behaviour_mode: Literal["factory", "stack"] = "factory"
+    deviations: tuple[Deviation, ...] = ()
+    condition: str | None = None
+    container_image: str
+    image_digest: Digest | None
+    digest_kind: Literal["manifest", "image_id"] | None
+    verifier_digest: Digest | None
+    task_content_hash: Digest
+    adapter_digest: Digest | None = None
+    cab: Cab
+    model_build_id: str | None
+    generation_settings: tuple[JsonObject, ...] = ()
+    platform: str
+    engine_version: str | None
+    limits: Limits
+    concurrency: int = Field(ge=1)
+    machine_load: float | None = None
+    exit_code: int | None
+
+    @property
+    def key(self) -> CellKey:
+        return CellKey(self.cli, self.model, self.task, self.run, self.stack, self.condition)
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> Self:
+        if (expected := self.key.cell_id(self.sweep_id)) != self.cell_id:
+            raise ValueError(f"cell_id is {self.cell_id!r} but its parts say {expected!r}")
+        if (self.image_digest is None) != (self.digest_kind is None):
+            raise ValueError("image_digest and digest_kind are given together or not at all")
+        return self
+
+
+class Outcome(Model):
+    """What happened. `counted` is the outcome table's word at the time; readers ask the table again."""
+
+    name: OutcomeName
+    cause: str | None = None
+    detail: str | None = None
+    counted: bool
+
+
+class Claim(Model):
+    """What may be said of the result, and why no more."""
+
+    level: ClaimLevel
+    reasons: tuple[str, ...] = ()
+
+
+class Isolation(Model):
+    """How agent and grader were kept apart from each other and from the network."""
+
+    containers: Literal["separate", "single-container"]
+    egress: Literal["none", "tcp-restricted", "open"]
+    verifier: Literal["fresh", "shared"]
+
+
+class Timing(Model):
+    """`started_at` is the one wall-clock reading; `ended_at` is that plus `duration_s` of monotonic time."""
+
+    started_at: UtcTime
+    ended_at: UtcTime
+    duration_s: float = Field(ge=0)
+
+    @classmethod
+    def since(cls, started_at: datetime, duration_s: float) -> Timing:
+        ended_at = started_at + timedelta(seconds=duration_s)
+        return cls(started_at=started_at, ended_at=ended_at, duration_s=duration_s)
+
+
+class Attempt(Model):
+    """An earlier try that an infrastructure fault ended. Tokens are None where the wire stated none."""
+
+    outcome: Outcome
+    timing: Timing
+    input_tokens: int | None
+    output_tokens: int | None
+
+
+class CellRecord(Model):
+    """One finished cell. `scores` holds one object per axis, by the published keys.
+
+    `order_index` is the cell's place in the recorded order of its sweep, from 0.
+    """
+
+    schema_version: Literal[1] = 1
+    methodology_version: str
+    identity: Identity
+    outcome: Outcome
+    claim: Claim
+    isolation: Isolation
+    timing: Timing
+    scores: dict[str, JsonObject]
+    attempts: tuple[Attempt, ...] = ()
+    order_index: int = Field(ge=0)
+
+    @property
+    def cell_id(self) -> str:
+        return self.identity.cell_id
+
+
+class SkippedCell(Model):
+    cell_id: str
+    reason: str
+
+
+class Machine(Model):
+    """Facts of the machine that bear on the numbers; nothing that names it or its user."""
+
+    cores: int = Field(ge=1)
+    memory_bytes: int = Field(gt=0)
+    platform: str
+    kernel: str
+
+
+class SweepRecord(Model):
+    """One sweep, written before its first cell.
+
+    `spec` is the resolved spec and `spec_digest` that of the file it came from. `pins` says which image id
+    each image name stood for; `tasks` and `adapters` are content digests by name. Every cell runs exactly
+    these.
+    """
+
+    schema_version: Literal[1] = 1
+    sweep_id: str
+    started_at: UtcTime
+    spec: JsonObject
+    spec_digest: Digest
+    pins: dict[str, Digest]
+    tasks: dict[str, Digest] = Field(default_factory=dict)
+    adapters: dict[str, Digest] = Field(default_factory=dict)
+    order: tuple[str, ...]
+    seed: int
+    skipped: tuple[SkippedCell, ...] = ()
+    concurrency: int = Field(ge=1)
+    cab: Cab
+    machine: Machine
+
+
+R = TypeVar("R", bound=Model)
+
+Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
+"""Turns the data of one schema version into that of the next."""
+
+UPGRADES: dict[type[Model], dict[int, Upgrade]] = {CellRecord: {}, SweepRecord: {}}
+"""By record and by the version that a function starts from."""
+
+
+def upgrade(
+    data: dict[str, Any], steps: Mapping[int, Upgrade], *, current: int, place: str
+) -> dict[str, Any]:
+    """Bring stored data up to schema version `current`, one version at a time.
+
+    Raises StoreError when the data has no version, or one that this cab does not know.
+    """
+    version = data.get("schema_version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise StoreError("has no schema_version", place=place, mend="this is no file that cab wrote")
+    if version > current:
+        raise StoreError(
+            f"has schema_version {version}, newer than {current}", place=place, mend="update cab to read it"
+        )
+    while version < current:
+        data = steps[version](data)
+        version += 1
+        data["schema_version"] = version
+    return data
+
+
+def parse(kind: type[R], raw: bytes, *, place: str) -> R:
+    """Read a record, upgraded where it is older. Raises StoreError that names the place and the field."""
+    try:
+        data = json.loads(raw)
+    except ValueError as error:
+        raise StoreError(f"is no JSON: {error}", place=place, mend="restore the file") from None
+    if not isinstance(data, dict):
+        raise StoreError("is no JSON object", place=place, mend="restore the file")
+    data = upgrade(data, UPGRADES[kind], current=SCHEMA_VERSION, place=place)
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(str(part) for part in first["loc"]) or "record"
+        raise StoreError(f"{field}: {first['msg']}", place=place, mend="restore the file") from None
+
+
+def to_json(record: BaseModel) -> bytes:
+    """A record as it is stored: indented, so that a person can read it."""
+    return record.model_dump_json(indent=1).encode() + b"\n"

@@ -1,0 +1,91 @@
+"""Records to test with, and no more in them than the tests look at."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from orchestrator.store.names import CellKey
+from orchestrator.store.record import (
+    Cab,
+    CellRecord,
+    Claim,
+    Identity,
+    Isolation,
+    Limits,
+    Machine,
+    Outcome,
+    SweepRecord,
+    Timing,
+)
+
+SWEEP_ID = "free-20261127"
+STARTED = datetime(2026, 11, 27, 12, 0, 0, tzinfo=UTC)
+DIGEST = "sha256:" + "a" * 64
+CAB = Cab(version="0.1.0", commit="0" * 40, dirty=False)
+SCORES: dict[str, dict[str, Any]] = {
+    "pass_rate": {"pass": 1, "exit_code": 0, "timed_out": False, "partial_score": None},
+    "tokens": {"prompt_tokens": 120, "completion_tokens": 30, "total_tokens": 150, "model_calls": 4},
+    "latency": {"wall_clock_ms": 2500.5, "container_active_ms": 2000, "model_call_ms": None},
+    "composite": {"composite": 0.91, "formula": "cab-1"},
+    "composite_published": {"composite": 0.93, "formula": "published-0.1"},
+}
+
+
+def cell_record(key: CellKey, *, order_index: int = 0, **changes: Any) -> CellRecord:
+    fields: dict[str, Any] = {
+        "methodology_version": "1",
+        "identity": Identity(
+            cell_id=key.cell_id(SWEEP_ID),
+            sweep_id=SWEEP_ID,
+            cli=key.cli,
+            cli_version="1.2.3",
+            model=key.model,
+            task=key.task,
+            run=key.run,
+            stack=key.stack,
+            condition=key.condition,
+            container_image="cab/opencode",
+            image_digest=DIGEST,
+            digest_kind="image_id",
+            verifier_digest=DIGEST,
+            task_content_hash=DIGEST,
+            cab=CAB,
+            model_build_id="reference",
+            platform="linux/amd64",
+            engine_version="20.10.24",
+            limits=Limits(
+                memory_bytes=1 << 32,
+                cpus=2,
+                pids=512,
+                tmp_bytes=1 << 30,
+                scratch_bytes=1 << 32,
+                scratch_inodes=1000,
+                timeout_s=600,
+            ),
+            concurrency=2,
+            exit_code=0,
+        ),
+        "outcome": Outcome(name="completed", counted=True),
+        "claim": Claim(level="pipeline_only", reasons=("scripted model",)),
+        "isolation": Isolation(containers="separate", egress="none", verifier="fresh"),
+        "timing": Timing.since(STARTED, 3.25),
+        "scores": SCORES,
+        "order_index": order_index,
+    }
+    return CellRecord(**(fields | changes))
+
+
+def sweep_record(*keys: CellKey) -> SweepRecord:
+    return SweepRecord(
+        sweep_id=SWEEP_ID,
+        started_at=STARTED,
+        spec={"name": "free"},
+        spec_digest=DIGEST,
+        pins={"cab/opencode": DIGEST},
+        order=tuple(key.cell_id(SWEEP_ID) for key in keys),
+        seed=1,
+        concurrency=2,
+        cab=CAB,
+        machine=Machine(cores=2, memory_bytes=1 << 33, platform="linux/amd64", kernel="6.1", engine="20.10"),
+    )
