@@ -23,7 +23,7 @@ import secrets
 import shutil
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Self
@@ -83,6 +83,7 @@ class CellStore:
         self._staging_dir = self.root / _STAGING
         self._lock_fd: int | None = None
         self._index_fd: int | None = None
+        self._entries: dict[str, IndexEntry] | None = None
         self._writing = threading.Lock()
         self._mine: set[Path] = set()
 
@@ -97,12 +98,13 @@ class CellStore:
                     raise StoreError("this sweep exists", place=str(self.root), mend="run `cab sweep resume`")
                 self.write_sweep(sweep)
                 self._open_index()
+                self._entries = {}
 
     def open(self) -> SweepRecord:
         """Take the lock of a sweep that is there, and mend what a crash left behind."""
         sweep = self.sweep()
         with store_errors(self.root), self._locked():
-            self._repair_index(self._open_index())
+            self._entries = self._repair_index(self._open_index())
             self.reconcile()
             self.clean_dead_staging()
         return sweep
@@ -112,7 +114,7 @@ class CellStore:
         for fd in (self._index_fd, self._lock_fd):
             if fd is not None:
                 os.close(fd)
-        self._index_fd = self._lock_fd = None
+        self._index_fd = self._lock_fd = self._entries = None
 
     def __enter__(self) -> Self:
         return self
@@ -140,7 +142,10 @@ class CellStore:
         return read_cell(self.cell_dir(key))
 
     def finished(self) -> dict[str, IndexEntry]:
-        """Finished cells by id, from the index alone."""
+        """Finished cells by id, from the index alone; whoever holds the lock has read it once."""
+        if self._entries is not None:
+            with self._writing:
+                return dict(self._entries)
         with store_errors(self.index_path):
             return read_index(self.index_path)
 
@@ -239,12 +244,12 @@ class CellStore:
     def rebuild_index(self) -> int:
         """Write the index anew from the records, in order of their end; how many cells it holds."""
         with store_errors(self.index_path), self._writing:
-            entries = [self._entry(path) for path in self._cell_dirs()]
-            entries.sort(key=lambda entry: (entry.ended_at, entry.cell_id))
+            entries = sorted(map(self._entry, self._cell_dirs()), key=lambda it: (it.ended_at, it.cell_id))
             write_durably(self.index_path, b"".join(entry.line() for entry in entries))
             if self._index_fd is not None:
                 os.close(self._index_fd)
                 self._open_index()
+                self._entries = {entry.cell_id: entry for entry in entries}
         return len(entries)
 
     # Steps
@@ -260,7 +265,7 @@ class CellStore:
 
     def _append(self, entry: IndexEntry) -> None:
         """Append one line with one write. One that does not fit is taken back; the next `open` writes it."""
-        if self._index_fd is None:
+        if self._index_fd is None or self._entries is None:
             raise StoreError("this sweep is not open for writing", place=str(self.root), mend="open it first")
         line, size = entry.line(), os.fstat(self._index_fd).st_size
         try:
@@ -270,6 +275,7 @@ class CellStore:
             os.ftruncate(self._index_fd, size)
             raise
         os.fsync(self._index_fd)
+        self._entries[entry.cell_id] = entry
 
     def _settle(self, key: CellKey, owner: Path) -> None:
         """Remove what only an unfinished commit needs."""
@@ -306,10 +312,11 @@ class CellStore:
                 continue
             try:
                 said = json.loads(owner.read_bytes())
-                key = CellKey(**said["cell"])
-                alive = said["start"] is not None and _start_ticks(said["pid"]) == said["start"]
+                key, pid, start = CellKey(**said["cell"]), said["pid"], said["start"]
             except (OSError, ValueError, KeyError, TypeError, InputError):
-                key, alive = None, False
+                key, pid, start = None, None, None
+            # Under the lock, what this process staged before it opened the sweep again is as good as dead.
+            alive = start is not None and pid != os.getpid() and _start_ticks(pid) == start
             if not alive:
                 yield owner, key
 
@@ -329,18 +336,18 @@ class CellStore:
         sync_dir(self.root)
         return self._index_fd
 
-    def _repair_index(self, index_fd: int) -> None:
-        """Cut a torn last line off; rebuild an index that is lost or damaged."""
+    def _repair_index(self, index_fd: int) -> dict[str, IndexEntry]:
+        """Cut a torn last line off; rebuild an index that is lost or damaged. The entries it then has."""
         whole = len(whole_lines(self.index_path))
         if whole != os.fstat(index_fd).st_size:
             os.ftruncate(index_fd, whole)
             os.fsync(index_fd)
-        try:
-            lost = not self.finished() and next(self._cell_dirs(), None) is not None
-        except StoreError:
-            lost = True
-        if lost:
-            self.rebuild_index()
+        with suppress(StoreError):
+            entries = read_index(self.index_path)
+            if entries or next(self._cell_dirs(), None) is None:
+                return entries
+        self.rebuild_index()
+        return read_index(self.index_path)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -5,7 +5,10 @@ The last line of a cell holds; earlier ones were replaced. The whole file can be
 
 from __future__ import annotations
 
+import gc
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -131,13 +134,26 @@ def read_index(path: Path) -> dict[str, IndexEntry]:
     """Finished cells by id, in order of their first line. Raises StoreError for a damaged line."""
     entries: dict[str, IndexEntry] = {}
     validate = IndexEntry.model_validate_json
-    for number, line in enumerate(whole_lines(path).splitlines(), start=1):
-        try:
-            entry = validate(line)
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            field = ".".join(str(part) for part in first["loc"])
-            detail = f"{field}: {first['msg']}" if field else first["msg"]
-            raise StoreError(f"is damaged: {detail}", place=f"{path}:{number}", mend=_REBUILD) from None
-        entries[entry.cell_id] = entry
+    with _no_collection():
+        for number, line in enumerate(whole_lines(path).splitlines(), start=1):
+            try:
+                entry = validate(line)
+            except ValidationError as error:
+                first = error.errors(include_url=False)[0]
+                field = ".".join(str(part) for part in first["loc"])
+                detail = f"{field}: {first['msg']}" if field else first["msg"]
+                raise StoreError(f"is damaged: {detail}", place=f"{path}:{number}", mend=_REBUILD) from None
+            entries[entry.cell_id] = entry
     return entries
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Hold the cycle collector back: it would walk the growing entries, which have no cycles, over and over."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -166,7 +166,7 @@ class CellTracer:
     def _start(
         self, name: str, kind: Kind, at: float, parent: Span | None, attributes: Mapping[str, Value]
     ) -> Span:
-        # An explicit context: a span that happens to be current in the calling program is not a cell's parent.
+        # An explicit context: whatever span is current in the calling program is not a parent of the cell.
         context = Context() if parent is None else set_span_in_context(parent, Context())
         span = self._tracer.start_span(
             _bounded(name),

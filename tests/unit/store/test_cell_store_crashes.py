@@ -17,7 +17,9 @@ HERE = Path(__file__).parent
 
 
 @pytest.mark.parametrize(
-    ("scenario", "key"), [("commit", NEW), ("replace", OLD), ("rewrite", OLD)], ids=["commit", "replace", "rewrite"]
+    ("scenario", "key"),
+    [("commit", NEW), ("replace", OLD), ("rewrite", OLD)],
+    ids=["commit", "replace", "rewrite"],
 )
 def test_kill_at_every_point(tmp_path, scenario, key):
     command = [sys.executable, str(HERE / "crash_worker.py"), str(tmp_path), scenario]
