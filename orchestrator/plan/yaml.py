@@ -74,7 +74,7 @@ def _plain(node: Node, at: Path_, document: Document) -> Any:
     place = _place(document.path, _mark(node))
     if node.anchor is not None:
         raise InputError("anchors and aliases are not read here", place=place, mend=_ALIAS_MEND)
-    if isinstance(node, MappingNode):
+    if isinstance(node, MappingNode) and node.tag == f"{_TAG}map":
         return _mapping(node, at, document)
     if isinstance(node, SequenceNode) and node.tag == f"{_TAG}seq":
         return [_plain(item, (*at, index), document) for index, item in enumerate(node.value)]

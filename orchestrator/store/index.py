@@ -149,7 +149,7 @@ def read_index(path: Path) -> dict[str, IndexEntry]:
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Hold the cycle collector back: it would walk the growing entries, which have no cycles, over and over."""
+    """Hold the cycle collector back: it would walk the growing entries, which have no cycles."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -21,7 +21,7 @@ from orchestrator.store.names import CellKey
 
 OLD = CellKey("opencode", "embedded/reference", "polyglot/old")
 NEW = CellKey("opencode", "embedded/reference", "polyglot/new")
-CALLS = ("open", "write", "fsync", "rename", "replace", "unlink", "mkdir", "rmdir", "ftruncate")
+CALLS = ("open", "write", "rename", "replace", "unlink", "mkdir", "rmdir", "ftruncate")
 
 
 def die() -> None:
