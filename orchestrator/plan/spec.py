@@ -283,7 +283,7 @@ def _explain(error: ValidationError, document: Document) -> InputError:
 
 
 def _causes(faults: list[ErrorDetails]) -> list[ErrorDetails]:
-    """Faults less those that follow from another: a list is short of its bad items, a key of its misspelling."""
+    """Faults less those that follow from another: a list lacks its bad items, a key its misspelling."""
     unknown = {fault["loc"][:-1] for fault in faults if fault["type"] == "extra_forbidden"}
 
     def follows(fault: ErrorDetails) -> bool:
