@@ -165,7 +165,8 @@ def test_a_bad_sweep_is_one_clear_line(tmp_path, case):
         (b"name: \x07", "is no YAML"),
         (b"", "holds no sweep"),
         (b"- a\n", "holds no sweep"),
-        (b"[" * 400, "nested too deeply"),
+        (b"[" * 600, "nested too deeply"),
+        (b"[" * 20 + b"]" * 20, "nested too deeply"),
     ],
 )
 def test_what_is_no_sweep_at_all(tmp_path, content, says):
