@@ -180,6 +180,7 @@ class CellStore:
         if record.cell_id != staging.key.cell_id(self.sweep_id):
             raise StoreError(f"is staged for {staging.key}, not {record.cell_id}", place=str(staging.path))
         raw = to_json(record)
+        entry = entry_of(record, raw)
         with store_errors(staging.path):
             sync_tree(staging.path)
             with self._writing:
@@ -190,7 +191,6 @@ class CellStore:
                 write_durably(staging.path / CELL, raw)
                 sync_dir(self._staging_dir)
                 self._place(staging.path, staging.key)
-                entry = entry_of(record, raw)
                 self._append(entry)
             self._settle(staging.key, staging.owner)
         return entry
@@ -198,12 +198,12 @@ class CellStore:
     def rewrite(self, record: CellRecord) -> IndexEntry:
         """Give a finished cell another record, its evidence as it was: what scoring again does."""
         key, raw = record.identity.key, to_json(record)
+        entry = entry_of(record, raw)
         with store_errors(self.cell_dir(key)):
             owner = self._claim(key)
             with self._writing:
                 sync_dir(self._staging_dir)
                 write_durably(self.cell_dir(key) / CELL, raw)
-                entry = entry_of(record, raw)
                 self._append(entry)
             self._settle(key, owner)
         return entry

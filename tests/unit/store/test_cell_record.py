@@ -100,6 +100,14 @@ def test_evidence_comes_back(tmp_path):
     assert load_evidence(tmp_path) == evidence
 
 
+def test_half_a_surrogate_pair_from_an_agent_loses_nothing(tmp_path):
+    evidence = Evidence(stdout_tail="a\ud800b", diff="\udcff")
+    save_evidence(tmp_path, evidence)
+    assert load_evidence(tmp_path) == evidence
+    stored = to_json(cell_record(KEY, scores={"pass_rate": {"stdout_tail": "a\ud800b"}}))
+    assert parse(CellRecord, stored, place="").scores["pass_rate"]["stdout_tail"] == "a?b"
+
+
 @pytest.mark.parametrize(
     ("raw", "says"),
     [

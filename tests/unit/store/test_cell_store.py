@@ -94,6 +94,13 @@ def test_a_record_goes_only_where_its_cell_was_staged(store):
         store.commit(store.staging(KEY), cell_record(OTHER))
 
 
+def test_a_score_that_cannot_be_indexed_is_refused_before_anything_is_written(store):
+    staging = store.staging(KEY)
+    with pytest.raises(StoreError, match=r"#run1: cannot be indexed: total_tokens: Input should be"):
+        store.commit(staging, cell_record(KEY, scores={"tokens": {"total_tokens": "many"}}))
+    assert not list(staging.path.iterdir())
+
+
 def test_cells_end_in_several_threads_at_once(store):
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(lambda key: commit(store, key), KEYS))

@@ -55,6 +55,17 @@ def collector(monkeypatch, request):
         thread.join()
 
 
+@pytest.fixture
+def silent(monkeypatch):
+    """A collector that takes connections and never answers; it waits for the export to have ended."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")
+        yield server
+    for thread in threading.enumerate():
+        if thread.name == "otlp-close":
+            thread.join()
+
+
 def trace(path, export, cells=3):
     for number in range(cells):
         tracer = CellTracer(f"cell{number}", path / f"{number}.jsonl", exporter=export.processor)
@@ -96,26 +107,22 @@ def test_spans_that_a_collector_refuses_are_counted(tmp_path, collector, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_collector_that_never_answers_delays_nothing(tmp_path, monkeypatch, capfd):
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
-        export = OtlpExport()
-        start = time.monotonic()
-        trace(tmp_path, export, cells=50)
-        traced = time.monotonic()
-        assert export.close(timeout_s=0.2) == 100
-        closed = time.monotonic()
+def test_a_collector_that_never_answers_delays_nothing(tmp_path, silent, capfd):
+    export = OtlpExport()
+    start = time.monotonic()
+    trace(tmp_path, export, cells=50)
+    traced = time.monotonic()
+    assert export.close(timeout_s=0.2) == 100
+    closed = time.monotonic()
     assert traced - start < 5, "a cell waited for the collector"
     assert closed - traced < 2
     assert len((tmp_path / "49.jsonl").read_text().splitlines()) == 2
     assert capfd.readouterr() == ("", "")
 
 
-def test_more_spans_than_the_queue_holds_are_counted(tmp_path, monkeypatch):
+def test_more_spans_than_the_queue_holds_are_counted(tmp_path, monkeypatch, silent):
     monkeypatch.setattr("orchestrator.trace.otlp._QUEUE", 4)
     monkeypatch.setattr("orchestrator.trace.otlp._BATCH", 4)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
-        export = OtlpExport()
-        trace(tmp_path, export, cells=20)
-        assert export.close(timeout_s=0.1) == 40
+    export = OtlpExport()
+    trace(tmp_path, export, cells=20)
+    assert export.close(timeout_s=0.1) == 40
