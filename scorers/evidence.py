@@ -1,7 +1,7 @@
 """What a scorer sees: the task's facts and the evidence one cell left behind. Nothing else.
 
-All times are seconds on the machine's monotonic clock, counted from the start of the cell, so that a change of
-the wall clock cannot bend a duration. All texts that an agent wrote are hostile and bounded in size.
+All times are seconds on the machine's monotonic clock, counted from the start of the cell, so that a change
+of the wall clock cannot bend a duration. All texts that an agent wrote are hostile and bounded in size.
 """
 
 from __future__ import annotations
@@ -18,13 +18,19 @@ class Model(BaseModel):
 
 
 class RefusalRule(Model):
-    """When a text counts as an explanation: at least one phrase of every group occurs in it (case-insensitive)."""
+    """When a text counts as an explanation: at least one phrase of every group occurs in it
+    (case-insensitive)."""
 
     explains: list[list[str]] = Field(default_factory=list)
 
 
 class TaskFacts(Model):
-    """What a scorer may know of a task. Globs are gitignore-style, relative to the workdir."""
+    """What a scorer may know of a task. Globs are gitignore-style, relative to the workdir.
+
+    `canary` is the string that every hidden file of the task carries. `hidden_literals` are values that
+    stand in the hidden tests alone and that no honest solution needs (checked against the reference when a
+    task is proved).
+    """
 
     task: str
     category: str
@@ -39,6 +45,8 @@ class TaskFacts(Model):
     ref_tokens: int | None = None
     ref_active_s: float | None = None
     ref_diff_lines: int | None = None
+    canary: str | None = None
+    hidden_literals: list[str] = Field(default_factory=list)
 
 
 class FileState(Model):
@@ -52,7 +60,8 @@ class FileState(Model):
 
 
 class FileChange(Model):
-    """One changed path. `origin`: the agent's own work, a build output or ignored file, or the CLI's own state.
+    """One changed path. `origin`: the agent's own work, a build output or ignored file, or the CLI's own
+    state.
 
     `lines_added` and `lines_removed` are None for binary or oversized content.
     """
@@ -87,10 +96,10 @@ class Span(Model):
 class ModelCall(Model):
     """One model call, as the gateway saw it.
 
-    `error` is the category of the call's final failure: rate_limited, endpoint_down, upstream_5xx, stream_cut,
-    key_refused, context_overflow, bad_request, unauthorised, limit (refused by cab itself), client_gone; else None.
-    `waits` are the stretches in which the gateway waited for a rate limit or backed off before a retry.
-    `main` is False for side requests such as a title.
+    `error` is the category of the call's final failure: rate_limited, endpoint_down, upstream_5xx,
+    stream_cut, key_refused, context_overflow, bad_request, unauthorised, limit (refused by cab itself),
+    client_gone; else None. `waits` are the stretches in which the gateway waited for a rate limit or backed
+    off before a retry. `main` is False for side requests such as a title.
     """
 
     index: int
@@ -170,8 +179,10 @@ class AgentEnd(Model):
 class Evidence(Model):
     """Everything a cell left behind, bounded and escaped by whoever shows it.
 
-    `phases` holds the stages by name (queue, setup, agent, collect, verify, score); the agent's inner times come
-    from `calls` and `tool_calls`.
+    `phases` holds the stages by name (queue, setup, agent, collect, verify, score); the agent's inner times
+    come from `calls` and `tool_calls`. Changes, diff and documents count as measured when there is a
+    `collect` phase. `documents` are the texts of documents that the agent left, by path; `diff` is git's
+    unified diff.
     """
 
     phases: dict[str, Span] = Field(default_factory=dict)
@@ -181,6 +192,7 @@ class Evidence(Model):
     final_message: FinalMessage = FinalMessage(text="", source="none")
     changes: list[FileChange] = Field(default_factory=list)
     diff: str = ""
+    diff_truncated: bool = False
     extra_git_dir: bool = False
     documents: dict[str, str] = Field(default_factory=dict)
     stdout_tail: str = ""

@@ -30,6 +30,9 @@ class Endpoint(Message):
     wire: Wire = "chat"
 
 
+ScriptKind = Literal["reference", "idle", "wrong"]
+
+
 class Script(Message):
     """What an embedded model needs to know of a task: it never reaches the agent but through its replies.
 
@@ -37,7 +40,7 @@ class Script(Message):
     `before`: the same paths before. `reproduce`: a shell command that fails until the task is solved.
     """
 
-    kind: Literal["reference", "idle", "wrong"]
+    kind: ScriptKind
     before: dict[str, str | None] = Field(default_factory=dict)
     files: dict[str, str | None] = Field(default_factory=dict)
     reproduce: str = "false"

@@ -15,7 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from orchestrator.plan.spec import ModelSpec, SweepSpec
+from orchestrator.gateway.contract import ScriptKind
+from orchestrator.plan.spec import EMBEDDED_MODELS, ModelSpec, SweepSpec
 from orchestrator.store.names import NO_MODEL, CellKey
 
 
@@ -34,6 +35,11 @@ class PlannedCell:
     key: CellKey
     endpoint: str | None
     order_index: int
+
+    @property
+    def script(self) -> ScriptKind | None:
+        """Which scripted model this cell asks; None for a model at an endpoint, and for none."""
+        return EMBEDDED_MODELS.get(self.key.model)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -25,12 +25,14 @@ from pydantic_core import ErrorDetails
 
 from orchestrator.adapter import Wire
 from orchestrator.errors import InputError
+from orchestrator.gateway.contract import ScriptKind
 from orchestrator.plan.yaml import Document, Path_, load
 from orchestrator.sandbox.contract import Limits
 from orchestrator.store.names import NO_MODEL, check_name
 
 EMBEDDED = "embedded/"
-EMBEDDED_MODELS = ("embedded/reference", "embedded/idle", "embedded/wrong")
+EMBEDDED_MODELS: dict[str, ScriptKind] = {f"{EMBEDDED}{kind}": kind for kind in get_args(ScriptKind)}
+"""Scripted models that the gateway serves itself, by id."""
 
 _UNITS = {
     "KiB": 2**10,

@@ -39,8 +39,8 @@ class Limits:
 class ContainerSpec:
     """One hardened container: no network, read-only root, no capabilities, cab's PID 1.
 
-    `image_id` is a bare `sha256:…`; it is what runs, and anything else is refused. With `model_socket`, PID 1 offers
-    that Unix socket of the gateway as 127.0.0.1:GATEWAY_PORT and dies when its own connection to it ends.
+    `image_id` is a bare `sha256:…`; it is what runs, and anything else is refused. With `model_socket`, PID 1
+    offers that Unix socket of the gateway as 127.0.0.1:GATEWAY_PORT and dies when its own connection ends.
     `time_limit_s` is kept by PID 1 (it may be paused); the engine's own kill comes later.
     """
 
@@ -63,7 +63,7 @@ class ContainerSpec:
 class ContainerEnd:
     """How a container's command ended, by PID 1's own mark.
 
-    `start` and `end` are `time.monotonic()` of the command itself; `exit_code` is None when a signal ended it.
+    `start` and `end` are `time.monotonic()` of the command itself; `exit_code` is None after a signal.
     """
 
     exit_code: int | None

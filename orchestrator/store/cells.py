@@ -15,6 +15,7 @@ finished. Each step is on the disk before the next begins, so that this holds fo
 
 from __future__ import annotations
 
+import difflib
 import errno
 import fcntl
 import json
@@ -57,6 +58,33 @@ class Staging:
     key: CellKey
     path: Path
     owner: Path
+
+
+def newest_sweep(results_dir: Path) -> str:
+    """The id of the sweep that was started last. Raises StoreError when there is none."""
+    started = [(path.stat().st_mtime, path.parent.name) for path in results_dir.glob(f"*/{SWEEP}")]
+    if not started:
+        raise StoreError(
+            "holds no sweep", place=str(results_dir), mend="run `cab sweep run`, or give --results"
+        )
+    return max(started)[1]
+
+
+def find_cell(results_dir: Path, cell: str) -> Path:
+    """The directory of a finished cell, by its id or its path. Raises StoreError when there is none."""
+    if (Path(cell) / CELL).is_file():
+        return Path(cell)
+    sweep_id = cell.partition("/")[0]
+    store = CellStore(results_dir, sweep_id)
+    entries = store.finished()
+    entry = entries.get(cell) or entries.get(f"{cell}#run1")
+    if entry is None:
+        near = difflib.get_close_matches(cell, entries, n=1)
+        mend = f"did you mean {near[0]}?" if near else "see `cab sweep status`"
+        raise StoreError(f"no finished cell {cell!r}", place=str(store.root), mend=mend)
+    return store.cell_dir(
+        CellKey(entry.cli, entry.model, entry.task, entry.run, entry.stack, entry.condition)
+    )
 
 
 def read_cell(cell_dir: Path) -> CellRecord:
@@ -123,6 +151,10 @@ class CellStore:
         self.close()
 
     # Reading
+
+    def exists(self) -> bool:
+        """Whether this sweep was started."""
+        return (self.root / SWEEP).exists()
 
     def sweep(self) -> SweepRecord:
         path = self.root / SWEEP

@@ -10,9 +10,10 @@ from pydantic import ValidationError
 from orchestrator.errors import StoreError
 from orchestrator.store.files import store_errors
 from orchestrator.store.record import Upgrade, upgrade
-from scorers.evidence import Evidence
+from scorers.evidence import Evidence, TaskFacts
 
 EVIDENCE = "evidence.json"
+FACTS = "task.json"
 EVIDENCE_VERSION = 1
 UPGRADES: dict[int, Upgrade] = {}
 
@@ -24,6 +25,24 @@ def save_evidence(cell_dir: Path, evidence: Evidence) -> None:
     body = json.dumps({"schema_version": EVIDENCE_VERSION, "evidence": evidence.model_dump(mode="json")})
     with store_errors(path):
         path.write_text(f"{body}\n", encoding="ascii")
+
+
+def save_facts(cell_dir: Path, facts: TaskFacts) -> None:
+    """Write what the scorers knew of the task, so that a cell can be scored when the task is gone."""
+    path = cell_dir / FACTS
+    with store_errors(path):
+        path.write_text(facts.model_dump_json(indent=1) + "\n", "utf-8")
+
+
+def load_facts(cell_dir: Path) -> TaskFacts:
+    """Read what the scorers knew of the task. Raises StoreError that names the file."""
+    path = cell_dir / FACTS
+    with store_errors(path):
+        raw = path.read_bytes()
+    try:
+        return TaskFacts.model_validate_json(raw)
+    except ValidationError as error:
+        raise StoreError(error.errors()[0]["msg"], place=str(path), mend="restore the file") from None
 
 
 def load_evidence(cell_dir: Path) -> Evidence:

@@ -60,6 +60,7 @@ class IndexEntry(Model):
     integrity: float | None
     void: bool | None
     composite: float | None
+    composite_bounds: tuple[float, float] | None
     composite_published: float | None
     attempts: int
     started_at: str
@@ -113,6 +114,7 @@ def entry_of(record: CellRecord, raw: bytes) -> IndexEntry:
         **{name: getattr(identity, name) for name in _OF_IDENTITY},
         **{key: score(axis, key) for key, axis in _AXIS_OF.items()},
         passed=score("pass_rate", "pass"),
+        composite_bounds=score("composite", "bounds"),
         composite_published=score("composite_published", "composite"),
         order_index=record.order_index,
         outcome=record.outcome.name,

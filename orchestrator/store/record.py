@@ -86,14 +86,15 @@ class Deviation(Model):
 
 
 class Limits(Model):
-    """The limits that were in force. `max_calls` limits model calls; None is no limit."""
+    """The limits that were in force. `max_calls` limits model calls. None is no limit: scratch is bounded only
+    where cab may mount it."""
 
     memory_bytes: int
     cpus: float
     pids: int
     tmp_bytes: int
-    scratch_bytes: int
-    scratch_inodes: int
+    scratch_bytes: int | None
+    scratch_inodes: int | None
     timeout_s: float
     max_calls: int | None = None
 
@@ -226,7 +227,6 @@ class Machine(Model):
     memory_bytes: int = Field(gt=0)
     platform: str
     kernel: str
-    engine: str | None
 
 
 class SweepRecord(Model):

@@ -1,0 +1,64 @@
+"""The `cab` command. Each verb group is a module of its own, imported only when it is called.
+
+Exit codes: 0 all went well; 1 some cell ended in infra_error or verify_error; 2 bad input or something missing on the
+machine; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+from orchestrator import __version__
+from orchestrator.errors import CabError
+
+INTERRUPTED = 130
+
+COMMANDS = {
+    "sweep": ("orchestrator.cli.sweep_cmd", "Plan, run, resume and look at sweeps."),
+    "cell": ("orchestrator.cli.cell_cmd", "Show one finished cell, or score it again."),
+    "task": ("orchestrator.cli.task_cmd", "List tasks, and prove them."),
+    "images": ("orchestrator.cli.images_cmd", "Build the images and check them against their pins."),
+    "doctor": ("orchestrator.cli.doctor_cmd", "Say what this machine has, lacks, and how to mend it."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when called, so that `cab --help` costs no heavy import."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(importlib.import_module(COMMANDS[cmd_name][0]), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(
+    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.version_option(__version__, prog_name="cab")
+def cab() -> None:
+    """Measure coding-agent CLIs: every number with a source."""
+
+
+def main(args: list[str] | None = None) -> Any:
+    """The entry point: a CabError becomes one line on stderr and its exit code, never a traceback."""
+    try:
+        return cab.main(args=args, prog_name="cab")
+    except CabError as error:
+        click.echo(f"cab: {error}", err=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)

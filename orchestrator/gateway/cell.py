@@ -1,0 +1,217 @@
+"""One cell's side of the gateway: its socket's requests are checked, counted, passed on, metered and
+recorded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from aiohttp import web
+
+from orchestrator.gateway.contract import CellRoute
+from orchestrator.gateway.record import CallInProgress, Recorder
+from orchestrator.gateway.upstream import Clock, Outgoing, Reply, Source, StreamCutError
+from orchestrator.gateway.wire import Failure, Path, WireFormat
+
+REQUEST_MAX = 256 << 20
+"""Bytes of a request. It is held whole, for a retry; without a bound one cell could take the memory of
+all.
+"""
+
+REFUSED_RECORDS_MAX = 1000
+"""Calls refused by the gateway itself that are recorded; more are only counted, so that a cell cannot fill
+the disk.
+"""
+
+_NOT_THE_CELLS_FAULT = frozenset(
+    ("rate_limited", "endpoint_down", "upstream_5xx", "stream_cut", "key_refused", "gateway")
+)
+logger = logging.getLogger("gateway")
+
+
+class ClientGoneError(Exception):
+    """The CLI closed its connection before it had the whole response."""
+
+
+@dataclass
+class Cell:
+    """The state of one open cell. `notify` sends an event (`wait_start`, `wait_end`, `limit`) to the
+    runner.
+    """
+
+    route: CellRoute
+    wire: WireFormat
+    source: Source
+    recorder: Recorder
+    clock: Clock
+    notify: Callable[[str], None]
+    calls: int = 0
+    refused: int = 0
+    charged: int = 0
+    limit_reached: bool = False
+    _waiting: int = field(default=0, init=False)
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one HTTP request of the cell's socket."""
+        path = self.wire.match(request.method, request.path)
+        if path is None:
+            return self._answer(404, f"cab serves no {request.method} of this path", "not_found")
+        if not self._authorised(request):
+            self._refuse(request, Failure("unauthorised", "wrong or missing credential"), 401)
+            return self._answer(401, "wrong or missing credential", "unauthorised")
+        if path.target == "models":
+            return web.Response(body=self.wire.models_body(self.route.model), content_type="application/json")
+        if self.route.max_calls is not None and self.charged >= self.route.max_calls:
+            self._refuse(request, Failure("limit", f"{self.route.max_calls} calls were made"), 403)
+            if not self.limit_reached:
+                self.limit_reached = True
+                self.notify("limit")
+            return self._answer(403, "the limit of model calls was reached", "limit")
+        return await self._call(request, path)
+
+    async def _call(self, request: web.BaseRequest, path: Path) -> web.StreamResponse:
+        call = self._begin(request)
+        self.charged += 1
+        try:
+            return await self._serve(call, request, path)
+        except asyncio.CancelledError:
+            call.failure = Failure("client_gone", "the CLI went away")
+            raise
+        except ClientGoneError:
+            call.failure = Failure("client_gone", "the CLI went away while the response was sent")
+            return web.Response(status=499)
+        except Exception as fault:
+            logger.exception("fault in a call of cell %s", self.route.cell_id)
+            call.failure = Failure("gateway", type(fault).__name__)
+            _break_off(request)
+            return web.Response(status=500)
+        finally:
+            if call.failure is not None and call.failure.category in _NOT_THE_CELLS_FAULT:
+                self.charged -= 1
+            self.recorder.add(call)
+
+    async def _serve(self, call: CallInProgress, request: web.BaseRequest, path: Path) -> web.StreamResponse:
+        body = await _read_body(request)
+        call.request_body = body[:REQUEST_MAX]
+        if len(body) > REQUEST_MAX:
+            return self._bad_request(call, 413, f"the request is larger than {REQUEST_MAX} bytes")
+        try:
+            prepared = self.wire.prepare(body, self.route.model)
+        except ValueError as error:
+            return self._bad_request(call, 400, f"not a request of this wire: {error}")
+        call.request, call.settings = prepared.request, prepared.settings
+        query = _query_without_key(request.query_string)
+        target = f"{path.upstream}?{query}" if query else path.upstream
+        reply = await self.source.send(call, Outgoing(self.wire, target, request.headers, prepared.body))
+        call.status, call.failure = reply.status, reply.failure
+        try:
+            return await self._pass_on(call, request, reply, hide_usage=prepared.hide_usage)
+        finally:
+            reply.close()
+
+    async def _pass_on(
+        self, call: CallInProgress, request: web.BaseRequest, reply: Reply, *, hide_usage: bool
+    ) -> web.StreamResponse:
+        """Send the reply as it comes, one write for each chunk; a body that breaks off breaks the
+        connection.
+        """
+        call.streamed = reply.header("content-type").startswith("text/event-stream")
+        meter = self.wire.meter(events=call.streamed, hide_usage=hide_usage)
+        call.reading = meter.reading
+        response = web.StreamResponse(status=reply.status)
+        shortened = call.streamed and hide_usage
+        for name, value in reply.headers:
+            if not (shortened and name.lower() == "content-length"):
+                response.headers.add(name, value)
+        await _to_client(response.prepare(request))
+        try:
+            async for data in reply.chunks:
+                if call.first_byte is None:
+                    call.first_byte = self.clock.monotonic()
+                call.response.add(data)
+                if shown := meter.feed(data):
+                    await _to_client(response.write(shown))
+        except StreamCutError as cut:
+            meter.finish()
+            call.failure = Failure("stream_cut", str(cut))
+            _break_off(request)
+            return response
+        if rest := meter.finish():
+            await _to_client(response.write(rest))
+        await _to_client(response.write_eof())
+        if call.failure is None:
+            call.failure = meter.reading.failure
+        if call.failure is None and not meter.reading.complete:
+            call.failure = Failure("stream_cut", "the stream ended without a finish_reason or [DONE]")
+        return response
+
+    def _begin(self, request: web.BaseRequest) -> CallInProgress:
+        call = CallInProgress(self.calls, self.wire.name, request.path, self.clock.monotonic, self._wait)
+        self.calls += 1
+        return call
+
+    def _wait(self, begins: bool) -> None:
+        """The cell waits as long as any of its calls does."""
+        self._waiting += 1 if begins else -1
+        if begins and self._waiting == 1:
+            self.notify("wait_start")
+        elif not begins and self._waiting == 0:
+            self.notify("wait_end")
+
+    def _refuse(self, request: web.BaseRequest, failure: Failure, status: int) -> None:
+        """Record a call that the gateway refuses by itself."""
+        self.refused += 1
+        if self.refused <= REFUSED_RECORDS_MAX:
+            call = self._begin(request)
+            call.failure, call.status = failure, status
+            self.recorder.add(call)
+
+    def _bad_request(self, call: CallInProgress, status: int, message: str) -> web.Response:
+        call.failure, call.status = Failure("bad_request", message), status
+        return self._answer(status, message, "bad_request")
+
+    def _answer(self, status: int, message: str, kind: str) -> web.Response:
+        body = self.wire.error_body(message, kind)
+        return web.Response(status=status, body=body, content_type="application/json")
+
+    def _authorised(self, request: web.BaseRequest) -> bool:
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        offered = [token.strip() if scheme.lower() == "bearer" else ""]
+        offered += [request.headers.get(name, "") for name in ("x-api-key", "x-goog-api-key")]
+        offered.append(request.query.get("key", ""))
+        expected = self.route.credential.encode()
+        matches = [hmac.compare_digest(token.encode("utf-8", "replace"), expected) for token in offered]
+        return any(matches)
+
+
+async def _read_body(request: web.BaseRequest) -> bytes:
+    """The body, up to one byte more than REQUEST_MAX."""
+    if request.headers.get("Expect", "").lower() == "100-continue":
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    body = bytearray()
+    async for data in request.content.iter_any():
+        body += data
+        if len(body) > REQUEST_MAX:
+            break
+    return bytes(body)
+
+
+def _break_off(request: web.BaseRequest) -> None:
+    """Close the CLI's connection after what was sent, without the end that a whole response has."""
+    if request.transport is not None:
+        request.transport.close()
+
+
+def _query_without_key(query: str) -> str:
+    return "&".join(part for part in query.split("&") if part and part.partition("=")[0] != "key")
+
+
+async def _to_client(sending: Awaitable[object]) -> None:
+    try:
+        await sending
+    except ConnectionError as error:
+        raise ClientGoneError from error

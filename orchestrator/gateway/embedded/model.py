@@ -1,0 +1,128 @@
+"""A scripted model as a source of replies: the same wire, streamed or not, as an endpoint's."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.adapter import WORKDIR
+from orchestrator.gateway.contract import Script
+from orchestrator.gateway.embedded.reference import Planner, next_action, results_of
+from orchestrator.gateway.embedded.vocabulary import toolbox
+from orchestrator.gateway.jsontext import canonical
+from orchestrator.gateway.record import CallInProgress
+from orchestrator.gateway.upstream import Outgoing, Reply, whole
+
+FINGERPRINT = "cab-scripted"
+"""`system_fingerprint` of every reply: no model produced it."""
+
+TITLE = "Scripted run"
+IDLE_TEXT = "Nothing was done: this scripted model ends at once."
+BYTES_A_TOKEN = 4
+_PIECE = 48
+
+
+@dataclass(frozen=True)
+class ScriptedModel:
+    """Answers chat completions from a script. A request that offers no tools is a side request and gets a
+    title.
+
+    Tokens are counted as ceil(UTF-8 bytes / 4) of the canonical request and of the canonical reply message: a
+    plain, repeatable measure of the traffic, not a tokenizer's.
+    """
+
+    script: Script
+    model: str
+    workdir: str = WORKDIR
+
+    async def send(self, call: CallInProgress, out: Outgoing) -> Reply:
+        request = call.request or {}
+        message, reason = self._message(request)
+        usage = _usage(request, message)
+        head = {
+            "id": f"chatcmpl-{hashlib.sha256(out.body).hexdigest()[:24]}",
+            "created": int(time.time()),
+            "model": self.model,
+            "system_fingerprint": FINGERPRINT,
+        }
+        if request.get("stream") is True:
+            chunks = _stream(head, message, reason, usage)
+            return Reply(200, [("Content-Type", "text/event-stream; charset=utf-8")], chunks)
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reason}
+        reply = {**head, "object": "chat.completion", "choices": [choice], "usage": usage}
+        return Reply(200, [("Content-Type", "application/json")], whole(json.dumps(reply).encode()))
+
+    def _message(self, request: dict[str, Any]) -> tuple[dict[str, Any], str]:
+        """The assistant's message and its finish reason."""
+        offered = request.get("tools") or []
+        if self.script.kind == "idle":
+            return _text(IDLE_TEXT)
+        if not offered:
+            return _text(TITLE)
+        tools = toolbox(offered)
+        if not tools.has("shell"):
+            return _text("This scripted model knows none of the offered tools that could run a command.")
+        results = results_of(request["messages"])
+        action = next_action(Planner(self.script, tools, self.workdir), results)
+        if action is None:
+            return _text(self.script.final_message)
+        function = {"name": action.tool, "arguments": json.dumps(action.arguments)}
+        tool_call = {"id": f"call_scripted_{len(results)}", "type": "function", "function": function}
+        return {
+            "role": "assistant",
+            "content": None,
+            "refusal": None,
+            "tool_calls": [tool_call],
+        }, "tool_calls"
+
+
+def count_tokens(value: Any) -> int:
+    """ceil(UTF-8 bytes of the canonical JSON / 4)."""
+    return -(-len(canonical(value).encode()) // BYTES_A_TOKEN)
+
+
+def _text(text: str) -> tuple[dict[str, Any], str]:
+    return {"role": "assistant", "content": text, "refusal": None}, "stop"
+
+
+def _usage(request: dict[str, Any], message: dict[str, Any]) -> dict[str, int]:
+    asked, said = count_tokens(request), count_tokens(message)
+    return {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
+
+
+async def _stream(
+    head: dict[str, Any], message: dict[str, Any], reason: str, usage: dict[str, int]
+) -> AsyncIterator[bytes]:
+    """The reply as events, usage last. The wire takes that event out where the CLI did not ask for it."""
+    chunk = {**head, "object": "chat.completion.chunk"}
+    for delta in _deltas(message):
+        yield _event({**chunk, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+    yield _event({**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
+    yield _event({**chunk, "choices": [], "usage": usage})
+    yield b"data: [DONE]\n\n"
+
+
+def _deltas(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield {"role": "assistant", "content": "" if message["content"] is not None else None}
+    for piece in _pieces(message["content"] or ""):
+        yield {"content": piece}
+    for index, call in enumerate(message.get("tool_calls", [])):
+        yield {
+            "tool_calls": [
+                {**call, "index": index, "function": {"name": call["function"]["name"], "arguments": ""}}
+            ]
+        }
+        for piece in _pieces(call["function"]["arguments"]):
+            yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
+
+
+def _pieces(text: str) -> list[str]:
+    return [text[at : at + _PIECE] for at in range(0, len(text), _PIECE)]
+
+
+def _event(chunk: dict[str, Any]) -> bytes:
+    return b"data: " + json.dumps(chunk).encode() + b"\n\n"

@@ -1,0 +1,112 @@
+"""JSON as text: find and replace single members of an object and leave every other byte as it was."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+_DECODER = json.JSONDecoder()
+_SPACE = re.compile(r"[ \t\n\r]*")
+
+
+@dataclass(frozen=True)
+class Member:
+    """One member of the outermost object: `start` is where its key begins, `value_start`..`end` is its
+    value.
+    """
+
+    key: str
+    value: Any
+    start: int
+    value_start: int
+    end: int
+
+
+def members(text: str) -> list[Member]:
+    """The members of the JSON object `text`, in order, with where they stand.
+
+    Raises ValueError when `text` is not exactly one JSON object.
+    """
+    found: list[Member] = []
+    at = _expect(text, _skip(text, 0), "{")
+    at = _skip(text, at)
+    if text[at : at + 1] == "}":
+        _expect_end(text, at + 1)
+        return found
+    while True:
+        member = _member(text, _skip(text, at))
+        found.append(member)
+        at = _skip(text, member.end)
+        if text[at : at + 1] == "}":
+            _expect_end(text, at + 1)
+            return found
+        at = _expect(text, at, ",")
+
+
+def set_members(text: str, found: list[Member], values: dict[str, Any]) -> str:
+    """`text` with the given members set: in place where they exist, else added at the end."""
+    missing = dict(values)
+    parts: list[str] = []
+    at = 0
+    for member in found:
+        if member.key in values:
+            parts += [text[at : member.value_start], json.dumps(values[member.key])]
+            at = member.end
+            missing.pop(member.key, None)
+    close = text.rindex("}")
+    parts.append(text[at:close])
+    if missing:
+        added = ",".join(f"{json.dumps(key)}:{json.dumps(value)}" for key, value in missing.items())
+        parts.append(f",{added}" if found else added)
+    parts.append(text[close:])
+    return "".join(parts)
+
+
+def drop_member(text: str, found: list[Member], key: str) -> str:
+    """`text` without the members named `key`, nor the comma that belonged to them."""
+    kept = [member for member in found if member.key != key]
+    if len(kept) == len(found):
+        return text
+    if not kept:
+        return "{}"
+    spans = ",".join(text[member.start : member.end] for member in kept)
+    return text[: found[0].start] + spans + text[found[-1].end :]
+
+
+def canonical(value: Any) -> str:
+    """One text for equal JSON values: sorted keys, no spaces, ASCII only."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _member(text: str, start: int) -> Member:
+    key, at = _decode(text, start)
+    if not isinstance(key, str):
+        raise ValueError(f"no key at {start}")
+    value_start = _skip(text, _expect(text, _skip(text, at), ":"))
+    value, end = _decode(text, value_start)
+    return Member(key, value, start, value_start, end)
+
+
+def _decode(text: str, at: int) -> tuple[Any, int]:
+    try:
+        return _DECODER.raw_decode(text, at)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _skip(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
+
+
+def _expect(text: str, at: int, char: str) -> int:
+    if text[at : at + 1] != char:
+        raise ValueError(f"expected {char!r} at {at}")
+    return at + 1
+
+
+def _expect_end(text: str, at: int) -> None:
+    if _skip(text, at) != len(text):
+        raise ValueError(f"more text after the object at {at}")

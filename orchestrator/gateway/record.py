@@ -1,0 +1,140 @@
+"""What a cell's calls leave behind: one line in `calls.jsonl` and one gzip member in `wire.jsonl.gz` a
+call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gzip
+import hashlib
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from orchestrator.adapter import Wire
+from orchestrator.gateway.contract import RawCall
+from orchestrator.gateway.jsontext import canonical
+from orchestrator.gateway.scrub import Scrubber
+from orchestrator.gateway.wire import Capture, Failure, Reading
+
+STORED_BODY_MAX = 16 << 20
+"""Bytes of a request, and of a response, that are stored; what is passed on has no such limit."""
+
+DETAIL_MAX = 2000
+NAME_MAX = 200
+
+
+def hash_request(body: bytes, request: dict[str, Any] | None) -> str:
+    """sha256 of the canonical JSON of a request as the CLI sent it; of its bytes when it is no JSON
+    object.
+    """
+    return hashlib.sha256(body if request is None else canonical(request).encode()).hexdigest()
+
+
+@dataclass
+class CallInProgress:
+    """One call while it runs; becomes a `RawCall` when it ends. `now` is the gateway's monotonic clock."""
+
+    index: int
+    wire: Wire
+    path: str
+    now: Callable[[], float]
+    on_wait: Callable[[bool], None]
+    start: float = 0.0
+    first_byte: float | None = None
+    status: int | None = None
+    streamed: bool = False
+    request_body: bytes = b""
+    request: dict[str, Any] | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    failure: Failure | None = None
+    attempts: int = 1
+    waits: list[tuple[float, float]] = field(default_factory=list)
+    reading: Reading = field(default_factory=Reading)
+    response: Capture = field(default_factory=lambda: Capture(STORED_BODY_MAX))
+
+    def __post_init__(self) -> None:
+        self.start = self.now()
+
+    def raw(self, end: float) -> RawCall:
+        model = (self.request or {}).get("model")
+        return RawCall(
+            index=self.index,
+            wire=self.wire,
+            path=self.path[:NAME_MAX],
+            start=self.start,
+            end=end,
+            first_byte=self.first_byte,
+            status=self.status,
+            streamed=self.streamed,
+            request_hash=hash_request(self.request_body, self.request),
+            request_model=model[:NAME_MAX] if isinstance(model, str) else None,
+            reported_model=self.reading.reported_model,
+            settings=self.settings,
+            usage_raw=self.reading.usage_raw,
+            finish_reason=self.reading.finish_reason,
+            refusal=self.reading.refusal,
+            error=self.failure.category if self.failure else None,
+            error_detail=self.failure.detail[:DETAIL_MAX] if self.failure else None,
+            attempts=self.attempts,
+            waits=self.waits,
+        )
+
+
+class Recorder:
+    """Appends a cell's calls to its files, in the order in which they end.
+
+    Writing happens on `writer`, a single thread: compressing a long conversation would hold up other cells'
+    calls. A call's bodies are written before its line, so that a line never speaks of bodies that are not
+    there.
+    """
+
+    def __init__(self, calls: Path, wire: Path, scrubber: Scrubber, writer: ThreadPoolExecutor) -> None:
+        self._calls = calls
+        self._wire = wire
+        self._scrubber = scrubber
+        self._writer = writer
+        self._fault: OSError | None = None
+
+    def add(self, call: CallInProgress) -> None:
+        """Record a call that has ended now."""
+        self._writer.submit(self._write, call, call.now())
+
+    async def drain(self) -> None:
+        """Wait until all that was added is written. Raises OSError when something could not be."""
+        await asyncio.get_running_loop().run_in_executor(self._writer, self._check)
+
+    def _check(self) -> None:
+        if self._fault is not None:
+            raise self._fault
+
+    def _write(self, call: CallInProgress, end: float) -> None:
+        try:
+            if call.request_body:
+                with self._wire.open("ab") as file:
+                    file.write(gzip.compress(self._line(_bodies(call)), compresslevel=5, mtime=0))
+            with self._calls.open("ab") as file:
+                file.write(self._line(call.raw(end).model_dump(mode="json")))
+        except OSError as fault:
+            self._fault = fault
+
+    def _line(self, value: dict[str, Any]) -> bytes:
+        return self._scrubber.clean(json.dumps(value, separators=(",", ":")).encode()) + b"\n"
+
+
+def _bodies(call: CallInProgress) -> dict[str, Any]:
+    """A plain response is stored as its JSON, a stream as its text; a body over the limit as the text of its
+    start.
+    """
+    request: Any = call.request
+    if request is None or len(call.request_body) > STORED_BODY_MAX:
+        request = call.request_body[:STORED_BODY_MAX].decode("utf-8", "replace")
+    response: Any = call.response.data().decode("utf-8", "replace")
+    if not call.streamed and not call.response.truncated:
+        with contextlib.suppress(ValueError, RecursionError):
+            response = json.loads(response)
+    return {"index": call.index, "request": request, "response": response}

@@ -1,0 +1,85 @@
+"""Keeps a secret out of whatever is stored or passed on, in every form an endpoint may echo it in."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable
+from urllib.parse import quote, quote_plus
+
+MIN_SECRET = 8
+"""Shorter keys (`none`, `EMPTY`) are placeholders of endpoints without keys; hiding them would garble
+texts.
+"""
+
+
+class Scrubber:
+    """Replaces secrets by as many `*`, so that lengths stay true.
+
+    Known forms: plain, JSON-escaped, URL-encoded, and base64 (both alphabets) at any alignment, as in the
+    base64 of `user:key`.
+    """
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        forms: set[bytes] = set()
+        for secret in secrets:
+            if len(secret) >= MIN_SECRET:
+                forms |= _forms(secret)
+        ordered = sorted(forms, key=len, reverse=True)
+        self._pattern = re.compile(b"|".join(map(re.escape, ordered))) if ordered else None
+        self._longest = len(ordered[0]) if ordered else 0
+        self._prefixes = {form[:size] for form in ordered for size in range(1, len(form))}
+        self._prefix_ends = {prefix[-1] for prefix in self._prefixes}
+
+    def clean(self, data: bytes) -> bytes:
+        """`data` without the secrets."""
+        if self._pattern is None:
+            return data
+        return self._pattern.sub(lambda match: b"*" * len(match[0]), data)
+
+    def clean_text(self, text: str) -> str:
+        """`text` without the secrets."""
+        if self._pattern is None:
+            return text
+        return self.clean(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+
+    def unfinished(self, data: bytes) -> int:
+        """How many bytes at the end of `data` may be the beginning of a secret."""
+        if not data or data[-1] not in self._prefix_ends:
+            return 0
+        sizes = range(min(self._longest - 1, len(data)), 0, -1)
+        return next((size for size in sizes if data[-size:] in self._prefixes), 0)
+
+
+class StreamScrubber:
+    """A scrubber for a stream: holds back only an end that may be the beginning of a secret."""
+
+    def __init__(self, scrubber: Scrubber) -> None:
+        self._scrubber = scrubber
+        self._held = b""
+
+    def feed(self, data: bytes) -> bytes:
+        cleaned = self._scrubber.clean(self._held + data)
+        hold = self._scrubber.unfinished(cleaned)
+        self._held = cleaned[len(cleaned) - hold :]
+        return cleaned[: len(cleaned) - hold]
+
+    def rest(self) -> bytes:
+        held, self._held = self._held, b""
+        return held
+
+
+def _forms(secret: str) -> set[bytes]:
+    plain = secret.encode()
+    forms = {plain, json.dumps(secret)[1:-1].encode(), json.dumps(secret)[1:-1].replace("/", "\\/").encode()}
+    forms |= {quote(secret, safe="").encode(), quote(secret).encode(), quote_plus(secret).encode()}
+    for shift in range(3):
+        # The first and last characters of base64 mix the secret's bits with its neighbours': the core is its
+        # own.
+        encoded = base64.b64encode(b"\0" * shift + plain)
+        first = (0, 2, 3)[shift]
+        last = (shift + len(plain)) * 8 // 6
+        core = encoded[first:last]
+        forms |= {core, core.translate(bytes.maketrans(b"+/", b"-_"))}
+    return forms

@@ -1,0 +1,144 @@
+"""The gateway's heart: endpoints, and one listening Unix socket for each open cell."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+
+from orchestrator.errors import CabError, InputError
+from orchestrator.gateway.cell import Cell
+from orchestrator.gateway.chat import ChatWire
+from orchestrator.gateway.contract import CellRoute, Endpoint
+from orchestrator.gateway.embedded import ScriptedModel
+from orchestrator.gateway.record import Recorder
+from orchestrator.gateway.scrub import Scrubber
+from orchestrator.gateway.upstream import Clock, Source, SystemClock, Upstream, new_session
+from orchestrator.gateway.wire import WireFormat
+
+WIRES: dict[str, WireFormat] = {"chat": ChatWire()}
+
+KEEPALIVE_S = 3600.0
+"""A CLI may think for long between two calls of one connection; the cell's end closes what is left."""
+
+CLOSE_GRACE_S = 0.05
+"""Seconds for the handlers of a closed cell to end: its container is gone, so nobody reads their answers."""
+
+Notify = Callable[[str, str], None]
+"""Called with (event, cell_id)."""
+
+
+@dataclass
+class OpenCell:
+    cell: Cell
+    http: web.Server
+    listener: asyncio.AbstractServer
+
+
+@dataclass
+class GatewayServer:
+    """Serves cells until it is closed. `notify` takes the events for the runner."""
+
+    notify: Notify
+    clock: Clock = field(default_factory=SystemClock)
+    _endpoints: dict[str, Endpoint] = field(default_factory=dict, init=False)
+    _cells: dict[str, OpenCell] = field(default_factory=dict, init=False)
+    _session: aiohttp.ClientSession | None = field(default=None, init=False)
+    _writer: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="recorder"), init=False
+    )
+
+    def add_endpoint(self, endpoint: Endpoint) -> None:
+        """Make an endpoint known; one of the same name is replaced for cells opened later."""
+        if endpoint.wire not in WIRES:
+            raise InputError(f"wire {endpoint.wire!r} is not served", place=f"endpoint {endpoint.name}")
+        self._endpoints[endpoint.name] = endpoint
+
+    async def open_cell(self, route: CellRoute) -> None:
+        """Listen on the cell's socket. Raises CabError when it cannot, or when the route makes no sense."""
+        if route.cell_id in self._cells:
+            raise InputError("is already open", place=f"cell {route.cell_id}")
+        key = self._endpoint(route).key if route.endpoint is not None else ""
+        cell = Cell(
+            route=route,
+            wire=self._wire(route),
+            source=self._source(route),
+            recorder=Recorder(
+                route.calls_path, route.wire_path, Scrubber([key, route.credential]), self._writer
+            ),
+            clock=self.clock,
+            notify=lambda event: self.notify(event, route.cell_id),
+        )
+        http = web.Server(
+            cell.handle, handler_cancellation=True, access_log=None, keepalive_timeout=KEEPALIVE_S
+        )
+        listener = await _listen(http, route)
+        self._cells[route.cell_id] = OpenCell(cell, http, listener)
+
+    async def close_cell(self, cell_id: str) -> dict[str, Any]:
+        """Close the cell's socket and connections, write what is left to write, and say what it did.
+
+        Raises InputError for an unknown cell and OSError when its files could not be written.
+        """
+        if cell_id not in self._cells:
+            raise InputError("is not open", place=f"cell {cell_id}")
+        opened = self._cells.pop(cell_id)
+        opened.listener.close()
+        opened.cell.route.socket.unlink(missing_ok=True)
+        for connection in opened.http.connections:
+            connection.force_close()
+        await opened.http.shutdown(CLOSE_GRACE_S)
+        await opened.cell.recorder.drain()
+        cell = opened.cell
+        return {"calls": cell.calls, "refused": cell.refused, "limit_reached": cell.limit_reached}
+
+    async def close(self) -> None:
+        """Close all cells and connections."""
+        for cell_id in list(self._cells):
+            await self.close_cell(cell_id)
+        if self._session is not None:
+            await self._session.close()
+        self._writer.shutdown()
+
+    def _endpoint(self, route: CellRoute) -> Endpoint:
+        if route.endpoint is None or route.endpoint not in self._endpoints:
+            raise InputError(f"unknown endpoint {route.endpoint!r}", place=f"cell {route.cell_id}")
+        return self._endpoints[route.endpoint]
+
+    def _wire(self, route: CellRoute) -> WireFormat:
+        return WIRES["chat" if route.script is not None else self._endpoint(route).wire]
+
+    def _source(self, route: CellRoute) -> Source:
+        if (route.script is None) == (route.endpoint is None):
+            raise InputError("needs either an endpoint or a script", place=f"cell {route.cell_id}")
+        if route.script is not None:
+            return ScriptedModel(route.script, route.model)
+        endpoint = self._endpoint(route)
+        if self._session is None:
+            self._session = new_session()
+        return Upstream(endpoint, self._session, self.clock, Scrubber([endpoint.key]), route.max_retries)
+
+
+async def _listen(http: web.Server, route: CellRoute) -> asyncio.AbstractServer:
+    """Bind the socket so that only its owner, the container's user, can connect.
+
+    The process's umask is 077, so it is never open to others, not even between the calls.
+    """
+    place = f"socket of cell {route.cell_id}"
+    try:
+        listener = await asyncio.get_running_loop().create_unix_server(http, str(route.socket))
+        Path(route.socket).chmod(0o600)
+        if route.socket_owner != (os.geteuid(), os.getegid()):
+            os.chown(route.socket, *route.socket_owner)
+    except OSError as error:
+        raise CabError(
+            error.strerror or str(error), place=place, mend="see the path and its owner"
+        ) from error
+    return listener

@@ -1,0 +1,234 @@
+"""The way to an endpoint: one keep-alive client, and what is retried, after which wait."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Protocol
+
+import aiohttp
+from yarl import URL
+
+from orchestrator.gateway.contract import Endpoint
+from orchestrator.gateway.record import CallInProgress
+from orchestrator.gateway.scrub import Scrubber, StreamScrubber
+from orchestrator.gateway.wire import Failure, WireFormat
+
+CONNECT_S = 30.0
+SILENCE_S = 600.0
+"""An endpoint that sends no byte for so long is taken for dead."""
+
+BACKOFF_BASE_S = 0.5
+BACKOFF_CAP_S = 60.0
+STATED_WAIT_MAX_S = 900.0
+"""A longer Retry-After is not waited for: retrying before it is useless, so the call fails at once."""
+
+_HOP_BY_HOP = frozenset(
+    ("connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade")
+)
+_CREDENTIALS = frozenset(
+    ("authorization", "proxy-authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie")
+)
+_OWN_REQUEST_HEADERS = _HOP_BY_HOP | _CREDENTIALS | {"host", "content-length", "expect", "accept-encoding"}
+_SKIP_DEFAULTS = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
+_QUOTA = b"insufficient_quota"
+_CONNECTION_ERRORS = (aiohttp.ClientError, OSError, asyncio.TimeoutError)
+
+
+class StreamCutError(Exception):
+    """The endpoint broke off after the first byte had been passed on."""
+
+
+class Clock(Protocol):
+    """Time as the gateway sees it, so that tests need not sleep."""
+
+    def monotonic(self) -> float: ...
+
+    def wall(self) -> float: ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class SystemClock:
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def wall(self) -> float:
+        return time.time()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+@dataclass
+class Reply:
+    """A response on its way to the CLI. `failure` is set when it is the final failure of a call.
+
+    `chunks` yields the body as it arrives and raises StreamCutError when it breaks off.
+    """
+
+    status: int
+    headers: list[tuple[str, str]]
+    chunks: AsyncIterator[bytes]
+    failure: Failure | None = None
+    close: Callable[[], None] = lambda: None
+    wait_hint: float | None = None
+
+    def header(self, name: str) -> str:
+        return next((value for key, value in self.headers if key.lower() == name), "")
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """A request on its way up: `path` with its query goes behind the base URL, `headers` are the CLI's own."""
+
+    wire: WireFormat
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Source(Protocol):
+    """Where a cell's calls go: an endpoint, or a scripted model."""
+
+    async def send(self, call: CallInProgress, out: Outgoing) -> Reply: ...
+
+
+async def whole(body: bytes) -> AsyncIterator[bytes]:
+    """A body that is already there, as the chunks of a reply."""
+    if body:
+        yield body
+
+
+@dataclass
+class Upstream:
+    """Calls to one endpoint, retried until they succeed or `max_retries` further attempts are spent.
+
+    Retried: 429, 5xx and connections that fail before a response began. `jitter` draws from [0, 1).
+    """
+
+    endpoint: Endpoint
+    session: aiohttp.ClientSession
+    clock: Clock
+    scrubber: Scrubber
+    max_retries: int
+    jitter: Callable[[], float] = random.random
+
+    async def send(self, call: CallInProgress, out: Outgoing) -> Reply:
+        url = URL(self.endpoint.base_url.rstrip("/") + out.path, encoded=True)
+        sent = {
+            name: value for name, value in out.headers.items() if name.lower() not in _OWN_REQUEST_HEADERS
+        }
+        # Metering has to read what passes: ask for it uncompressed rather than unpack every chunk.
+        sent |= {"Accept-Encoding": "identity", **out.wire.auth_headers(self.endpoint.key)}
+        while True:
+            reply = await self._attempt(out.wire, url, sent, out.body)
+            delay = self._delay(reply, call.attempts)
+            if delay is None:
+                return reply
+            if delay:
+                await self._wait(call, delay)
+            call.attempts += 1
+
+    async def _attempt(self, wire: WireFormat, url: URL, headers: Mapping[str, str], body: bytes) -> Reply:
+        try:
+            response = await self.session.post(
+                url, data=body, headers=headers, allow_redirects=False, skip_auto_headers=_SKIP_DEFAULTS
+            )
+        except _CONNECTION_ERRORS as error:
+            # A server may close an idle connection in the instant in which it is used again: no reason to
+            # wait.
+            hint = 0.0 if isinstance(error, aiohttp.ServerDisconnectedError) else None
+            return self._unreachable(wire, error, hint)
+        passed = self._headers(response)
+        if response.status < 300:
+            return Reply(response.status, passed, self._chunks(response), close=response.close)
+        try:
+            text = self.scrubber.clean(await response.read())
+        except _CONNECTION_ERRORS as error:
+            response.close()
+            return self._unreachable(wire, error, None)
+        failure = wire.classify(response.status, text)
+        if failure.category == "rate_limited" and _QUOTA in text:
+            return Reply(response.status, passed, whole(text), failure, wait_hint=float("inf"))
+        return Reply(response.status, passed, whole(text), failure, wait_hint=self._stated_wait(response))
+
+    def _unreachable(self, wire: WireFormat, error: BaseException, hint: float | None) -> Reply:
+        detail = self.scrubber.clean_text(f"{type(error).__name__}: {error}")
+        body = wire.error_body("the model endpoint cannot be reached", "endpoint_down")
+        headers = [("Content-Type", "application/json")]
+        return Reply(502, headers, whole(body), Failure("endpoint_down", detail), wait_hint=hint)
+
+    def _delay(self, reply: Reply, attempt: int) -> float | None:
+        """Seconds to wait before the next attempt; None when there is to be none."""
+        retried = ("rate_limited", "upstream_5xx", "endpoint_down")
+        if reply.failure is None or reply.failure.category not in retried or 300 <= reply.status < 429:
+            return None
+        if attempt > self.max_retries:
+            return None
+        if reply.wait_hint is not None and (reply.wait_hint > 0 or attempt == 1):
+            return reply.wait_hint if reply.wait_hint <= STATED_WAIT_MAX_S else None
+        return self.jitter() * min(BACKOFF_CAP_S, BACKOFF_BASE_S * 2.0**attempt)
+
+    async def _wait(self, call: CallInProgress, seconds: float) -> None:
+        start = self.clock.monotonic()
+        call.on_wait(True)
+        try:
+            await self.clock.sleep(seconds)
+        finally:
+            call.waits.append((start, self.clock.monotonic()))
+            call.on_wait(False)
+
+    def _stated_wait(self, response: aiohttp.ClientResponse) -> float | None:
+        """Seconds of `retry-after-ms` or `Retry-After` (seconds or a date); None when neither can be read."""
+        for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+            try:
+                return max(0.0, float(response.headers[name]) / unit)
+            except (KeyError, ValueError):
+                continue
+        try:
+            date = parsedate_to_datetime(response.headers.get("retry-after", ""))
+        except ValueError:
+            return None
+        return max(0.0, date.timestamp() - self.clock.wall())
+
+    def _headers(self, response: aiohttp.ClientResponse) -> list[tuple[str, str]]:
+        """The response's headers to pass on. aiohttp unpacks a body that came compressed against our
+        asking.
+        """
+        dropped = _HOP_BY_HOP
+        if response.headers.get("Content-Encoding", "identity") != "identity":
+            dropped = dropped | {"content-encoding", "content-length"}
+        return [
+            (name, self.scrubber.clean_text(value))
+            for name, value in response.headers.items()
+            if name.lower() not in dropped
+        ]
+
+    async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+        scrub = StreamScrubber(self.scrubber)
+        try:
+            async for data, _ in response.content.iter_chunks():
+                if clean := scrub.feed(data):
+                    yield clean
+        except _CONNECTION_ERRORS as error:
+            detail = self.scrubber.clean_text(f"{type(error).__name__}: {error}")
+            raise StreamCutError(detail) from error
+        if rest := scrub.rest():
+            yield rest
+
+
+def new_session() -> aiohttp.ClientSession:
+    """The client for all endpoints: no limit on connections, no cookies, nothing taken from the
+    environment.
+    """
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=SILENCE_S),
+        trust_env=False,
+    )

@@ -1,0 +1,33 @@
+"""What all cells of a sweep share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from orchestrator.adapter import Adapter
+from orchestrator.gateway.client import Gateway
+from orchestrator.plan.task import Task
+from orchestrator.run.grader import Grader
+from orchestrator.run.provenance import Provenance
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import SpanProcessor
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Built once for a sweep; its cells run in threads. `pins` says which image id each name stands for."""
+
+    sweep_id: str
+    grader: Grader
+    gateway: Gateway
+    pins: Mapping[str, str]
+    adapters: Mapping[str, Adapter]
+    tasks: Mapping[str, Task]
+    provenance: Provenance
+    engine_version: str
+    concurrency: int
+    timeout_s: float | None = None
+    span_exporter: SpanProcessor | None = None

@@ -1,0 +1,363 @@
+"""The stages of one cell: task_setup, adapter_run, collect, verify, score, cleanup.
+
+What cells share is in `Bench`; what a cell leaves is written into its staging directory, which the store renames
+into place when the cell has ended. A fault that is not the agent's ends the cell with what was gathered so far.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+from opentelemetry.sdk.trace import Span
+
+import scorers
+from orchestrator.adapter import HOME, SOLUTION, WORKDIR, Launch, LaunchContext
+from orchestrator.errors import CellFault
+from orchestrator.gateway.client import read_calls, read_wire
+from orchestrator.gateway.contract import CellRoute
+from orchestrator.plan.expand import PlannedCell
+from orchestrator.run.bench import Bench
+from orchestrator.run.collect import documents, write_manifest
+from orchestrator.run.grader import agent_user
+from orchestrator.run.home import archive
+from orchestrator.run.outcome import Outcome, of_agent, of_fault, of_verification
+from orchestrator.run.script import build_script
+from orchestrator.run.workdir import Classifier, Difference, compare, copy_tree, give, scan
+from orchestrator.sandbox.contract import ContainerSpec, Mount, OutputSink, RunningContainer, TtySize
+from orchestrator.trace.anchor import Anchor
+from orchestrator.trace.recording import LogCapture, Recorder, tail_of, tee
+from orchestrator.trace.spans import (
+    APPLIED_PLUGINS,
+    CellTracer,
+    Kind,
+    Value,
+    add_model_calls,
+    add_tool_calls,
+    stage_name,
+)
+from orchestrator.trace.tools import final_message, tool_calls
+from scorers import evidence
+
+TTY = TtySize()
+TAIL_BYTES = 8_000
+MAX_MESSAGE_BYTES = 64_000
+
+
+class Cancelled(Exception):  # noqa: N818 - not an error: the user asked for it
+    """The user stopped the sweep while this cell was under way; nothing of it is stored."""
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """What one try of a cell came to. `load` is the machine's one-minute load average at its start,
+    `bounded` whether its scratch was."""
+
+    outcome: Outcome
+    facts: evidence.TaskFacts
+    evidence: evidence.Evidence
+    scores: scorers.Scores
+    started_at: datetime
+    duration_s: float
+    load: float
+    bounded: bool
+
+
+@dataclass
+class CellRun:
+    """One try of one cell. `run` is called once; `cancel` may be called from another thread."""
+
+    bench: Bench
+    cell: PlannedCell
+    staging: Path
+    on_stage: Callable[[str], None]
+    _anchor: Anchor = field(default_factory=Anchor.now)
+    _load: float = field(default_factory=lambda: os.getloadavg()[0])
+    _evidence: dict[str, Any] = field(default_factory=dict)
+    _phases: dict[str, evidence.Span] = field(default_factory=dict)
+    _calls: list[evidence.ModelCall] = field(default_factory=list)
+    _bounded: bool = False
+    _running: RunningContainer | None = None
+    _cancelled: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self._task = self.bench.tasks[self.cell.key.task]
+        self._adapter = self.bench.adapters[self.cell.key.cli]
+        self._credential = f"cab-{token_hex(24)}"
+
+    def cancel(self) -> None:
+        """Stop at once; `run` then raises Cancelled."""
+        self._cancelled.set()
+        if self._running is not None:
+            self._running.kill("cancelled by the user")
+
+    def run(self) -> CellResult:
+        """Run all stages. A fault of the machine becomes an `infra_error`. Raises Cancelled, and EnvironmentFault or
+        PinMismatch where every further cell would fail alike."""
+        key = self.cell.key
+        attributes: dict[str, Value] = {
+            "cab.cli": key.cli,
+            "cab.model": key.model,
+            "cab.task": key.task,
+            "cab.run": key.run,
+        }
+        with CellTracer(
+            self.cell.cell_id,
+            self.staging / "spans.jsonl",
+            attributes,
+            anchor=self._anchor,
+            exporter=self.bench.span_exporter,
+        ) as tracer:
+            try:
+                outcome = self._stages(tracer)
+            except CellFault as fault:
+                self._check_cancelled()
+                outcome = of_fault(fault)
+            tracer.set(tracer.root, **{"cab.outcome": str(outcome)})
+        return self._result(outcome)
+
+    # ---- the stages ----
+
+    def _stages(self, tracer: CellTracer) -> Outcome:
+        grader, limits = self.bench.grader, self.bench.grader.limits
+        with grader.scratch.cell(limits.scratch_bytes, limits.scratch_inodes, agent_user()[0]) as scratch:
+            self._bounded = scratch.bounded
+            with self._stage(tracer, Kind.TASK_SETUP):
+                launch = self._set_up(scratch.path)
+            with self._stage(tracer, Kind.ADAPTER_RUN):
+                agent = self._run_agent(scratch.path, launch, tracer)
+            with self._stage(tracer, Kind.COLLECT):
+                difference = self._collect(scratch.path)
+            outcome = agent
+            if agent.rule.counted:
+                with self._stage(tracer, Kind.VERIFY):
+                    outcome = self._verify(scratch.path, difference, agent)
+            with self._stage(tracer, Kind.SCORE):
+                # What scoring costs is part of the cell; its numbers are computed again once that is known.
+                scorers.score(self._task.facts(), self._frozen(), outcome_counts=outcome.rule.counted)
+            cleanup_from = self._anchor.elapsed()
+        name = stage_name(Kind.CLEANUP, cli=self.cell.key.cli, task=self.cell.key.task)
+        tracer.add(name, Kind.CLEANUP, cleanup_from, self._anchor.elapsed())
+        return outcome
+
+    def _set_up(self, scratch: Path) -> Launch:
+        """Lay out workdir, HOME and the run directory, owned by the agent's user."""
+        user = agent_user()
+        copy_tree(self.bench.grader.template(self._task).path, scratch / "workdir", user)
+        launch = self._adapter.launch(
+            LaunchContext(
+                prompt=self._task.instruction, model=self.cell.key.model, credential=self._credential
+            )
+        )
+        home = scratch / "home"
+        home.mkdir(mode=0o700)
+        for name, content in launch.files.items():
+            file = home / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(content, "utf-8")
+        give(home, user)
+        (scratch / "run").mkdir()
+        if self._adapter.needs_solution:
+            copy_tree(self._task.solution_dir, scratch / "solution")
+        return launch
+
+    def _run_agent(self, scratch: Path, launch: Launch, tracer: CellTracer) -> Outcome:
+        """Run the CLI to its end, metered; what it called is read even where the run failed."""
+        at = self._anchor.elapsed()
+        tracer.add(APPLIED_PLUGINS, Kind.TOOL_CALL, at, at, attributes={"tui": self.cell.key.cli, "count": 0})
+        spec = self._agent_spec(scratch, launch)
+        name = stage_name(Kind.CONTAINER, cli=self.cell.key.cli, task=self.cell.key.task)
+        with tracer.span(name, Kind.CONTAINER, image_digest=spec.image_id) as span:
+            try:
+                end = self._metered(scratch, spec)
+            finally:
+                self._read_wire(tracer, span)
+            self._check_cancelled()
+            tracer.set(span, exit_code=end.exit_code, timed_out=end.timed_out)
+        self._evidence["end"] = end
+        return of_agent(end, self._calls, exit_code_tells=self._adapter.exit_code_tells)
+
+    def _metered(self, scratch: Path, spec: ContainerSpec) -> evidence.AgentEnd:
+        """Run the container with its way to the gateway open, its output recorded."""
+        gateway, outputs = self.bench.gateway, self._outputs()
+        try:
+            if self._adapter.uses_model:
+                gateway.open_cell(self._route(scratch), on_wait=self._on_wait)
+            try:
+                end = self.bench.grader.sandbox.run(spec, sink=self._sink(outputs), on_start=self._on_start)
+            finally:
+                if self._adapter.uses_model:
+                    gateway.close_cell(self.cell.cell_id)
+        finally:
+            for output in outputs:
+                output.close()
+        since = self._anchor.since
+        self._phases["setup"] = evidence.Span(start=0.0, end=since(end.start))
+        self._phases["agent"] = evidence.Span(start=since(end.start), end=since(end.end))
+        found = {key: value for key, value in asdict(end).items() if key not in {"start", "end"}}
+        return evidence.AgentEnd(**found)
+
+    def _outputs(self) -> tuple[Recorder, LogCapture, LogCapture]:
+        return (
+            Recorder(
+                self.staging / "recording.cast",
+                self._anchor.origin,
+                TTY.columns,
+                TTY.rows,
+                self.cell.cell_id if self._adapter.tty else f"{self.cell.cell_id} (rendered)",
+                started_unix=int(self._anchor.started_at.timestamp()),
+            ),
+            LogCapture(self.staging / "stdout.log"),
+            LogCapture(self.staging / "stderr.log", stream="stderr"),
+        )
+
+    def _sink(self, outputs: tuple[Recorder, LogCapture, LogCapture]) -> OutputSink:
+        recorder, *logs = outputs
+        if self._adapter.tty:
+            return tee(recorder, *logs)
+
+        def rendered(stream: str, at: float, data: bytes) -> None:
+            """A pipe has no terminal to turn its line ends into what a screen needs."""
+            recorder(stream, at, data.replace(b"\n", b"\r\n"))
+
+        return tee(rendered, *logs)
+
+    def _agent_spec(self, scratch: Path, launch: Launch) -> ContainerSpec:
+        mounts = [
+            Mount(scratch / "workdir", WORKDIR, read_only=False),
+            Mount(scratch / "home", HOME, read_only=False),
+        ]
+        if self._adapter.needs_solution:
+            mounts.append(Mount(scratch / "solution", SOLUTION))
+        return ContainerSpec(
+            name=f"cab-{token_hex(6)}",
+            image_id=self.bench.pins[self.cell.key.cli],
+            argv=launch.argv,
+            env={"HOME": HOME, "LANG": "C.UTF-8", "TERM": "xterm-256color", **launch.env},
+            workdir=WORKDIR,
+            user=agent_user(),
+            mounts=tuple(mounts),
+            run_dir=scratch / "run",
+            time_limit_s=self.bench.timeout_s or self._task.agent_timeout_s,
+            limits=self.bench.grader.limits,
+            tty=TTY if self._adapter.tty else None,
+            model_socket=self._adapter.uses_model,
+            labels=self.bench.grader.labels(self.cell.cell_id),
+        )
+
+    def _route(self, scratch: Path) -> CellRoute:
+        return CellRoute(
+            cell_id=self.cell.cell_id,
+            socket=scratch / "run" / "model.sock",
+            socket_owner=agent_user(),
+            credential=self._credential,
+            model=self.cell.key.model,
+            endpoint=self.cell.endpoint,
+            script=build_script(self._task, self.cell.script) if self.cell.script else None,
+            calls_path=self.staging / "calls.jsonl",
+            wire_path=self.staging / "wire.jsonl.gz",
+            max_calls=self._task.max_turns,
+        )
+
+    def _read_wire(self, tracer: CellTracer, span: Span) -> None:
+        """Read what went over the wire into evidence and spans."""
+        calls, wire = self.staging / "calls.jsonl", self.staging / "wire.jsonl.gz"
+        self._calls = read_calls(calls, wire, self._anchor.origin)
+        tools = tool_calls(read_wire(wire), self._calls)
+        self._evidence |= {"calls": self._calls, "tool_calls": tools}
+        add_model_calls(tracer, span, self._calls)
+        add_tool_calls(tracer, span, tools)
+
+    def _collect(self, scratch: Path) -> Difference:
+        """Listings, diff, documents, final message, HOME."""
+        template, workdir = self.bench.grader.template(self._task), scratch / "workdir"
+        after = scan(workdir)
+        difference = compare(template, workdir, after, Classifier(template.path, self._adapter.state_globs))
+        write_manifest(self.staging / "before.json", template.before)
+        write_manifest(self.staging / "after.json", after)
+        (self.staging / "diff.patch").write_bytes(difference.patch)
+        write_manifest(self.staging / "home.json", archive(scratch / "home", self.staging / "home.tar.gz"))
+        self._evidence |= {
+            "changes": difference.changes,
+            "diff": difference.patch.decode("utf-8", "replace"),
+            "documents": documents(workdir, difference.changes),
+            "extra_git_dir": any(path.endswith("/.git") for path in after),
+            "final_message": self._final_message(),
+            "stdout_tail": tail_of(self.staging / "stdout.log", TAIL_BYTES),
+            "stderr_tail": tail_of(self.staging / "stderr.log", TAIL_BYTES),
+        }
+        return difference
+
+    def _final_message(self) -> evidence.FinalMessage:
+        if self._adapter.final_message == "wire":
+            return final_message(read_wire(self.staging / "wire.jsonl.gz"), self._calls)
+        text = tail_of(self.staging / "stdout.log", MAX_MESSAGE_BYTES)
+        return evidence.FinalMessage(text=text, source="stdout" if text else "none")
+
+    def _verify(self, scratch: Path, difference: Difference, agent: Outcome) -> Outcome:
+        """Grade the work; where the verifier came to no result, ask whether the reference fares better."""
+        verification = self.bench.grader.verify(
+            self._task, scratch / "workdir", difference, scratch / "verify", self.cell.cell_id
+        )
+        self._check_cancelled()
+        if verification.reward is None or not verification.tests:
+            passes = self.bench.grader.reference_passes(self._task)
+            verification = verification.model_copy(update={"reference_passes": passes})
+        self._evidence["verification"] = verification
+        return of_verification(agent, verification)
+
+    # ---- the end ----
+
+    def _result(self, outcome: Outcome) -> CellResult:
+        facts, found = self._task.facts(), self._frozen()
+        ends = [phase.end for phase in found.phases.values()]
+        return CellResult(
+            outcome=outcome,
+            facts=facts,
+            evidence=found,
+            scores=scorers.score(facts, found, outcome_counts=outcome.rule.counted),
+            started_at=self._anchor.started_at,
+            duration_s=max(ends, default=self._anchor.elapsed()),
+            load=self._load,
+            bounded=self._bounded,
+        )
+
+    def _frozen(self) -> evidence.Evidence:
+        return evidence.Evidence.model_validate({**self._evidence, "phases": self._phases})
+
+    # ---- small things ----
+
+    @contextmanager
+    def _stage(self, tracer: CellTracer, kind: Kind) -> Iterator[None]:
+        """One stage: checked for a cancellation, told to the watcher, traced, and timed where scores need it."""
+        self._check_cancelled()
+        self.on_stage(kind)
+        begin = self._anchor.elapsed()
+        with tracer.span(stage_name(kind, cli=self.cell.key.cli, task=self.cell.key.task), kind):
+            yield
+        if kind in (Kind.COLLECT, Kind.VERIFY, Kind.SCORE):
+            self._phases[kind.value] = evidence.Span(start=begin, end=self._anchor.elapsed())
+
+    def _check_cancelled(self) -> None:
+        if self._cancelled.is_set():
+            raise Cancelled
+
+    def _on_start(self, running: RunningContainer) -> None:
+        self._running = running
+        if self._cancelled.is_set():
+            running.kill("cancelled by the user")
+
+    def _on_wait(self, waiting: bool) -> None:
+        """Waiting for a rate limit is not the agent's time."""
+        if self._running is not None:
+            if waiting:
+                self._running.pause_clock()
+            else:
+                self._running.resume_clock()

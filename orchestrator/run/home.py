@@ -1,0 +1,44 @@
+"""HOME as evidence: what a CLI left there, listed and kept, bounded in size."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+from pathlib import Path
+
+from orchestrator.run.workdir import Manifest, scan, shown
+
+MAX_FILE_BYTES = 1 << 20
+MAX_TOTAL_BYTES = 8 << 20
+
+
+def archive(home: Path, target: Path) -> Manifest:
+    """Write the small files of `home` to the gzipped tar `target`; returns the listing of all of them.
+
+    Files over 1 MiB, and whatever comes after 8 MiB in all, are in the listing only.
+    """
+    manifest = scan(home)
+    budget = MAX_TOTAL_BYTES
+    with tarfile.open(target, "w:gz", compresslevel=1, format=tarfile.PAX_FORMAT) as tar:
+        for path, state in manifest.items():
+            if state.kind != "file" or state.size > min(MAX_FILE_BYTES, budget):
+                continue
+            content = _read(home / path)
+            if content is None:
+                continue
+            budget -= len(content)
+            entry = tarfile.TarInfo(shown(path))
+            entry.size = len(content)
+            entry.mode = state.mode & 0o777
+            tar.addfile(entry, io.BytesIO(content))
+    return manifest
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    with open(descriptor, "rb") as file:
+        return file.read(MAX_FILE_BYTES)

@@ -1,0 +1,113 @@
+"""The outcome table: what happened to a cell, never mixed with its score.
+
+One table says of every outcome whether it is counted in rates and whether it is tried again; a stored result is
+re-read by the same table. A retry depends on the cause alone, never on a score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orchestrator.errors import CellFault
+from scorers.evidence import AgentEnd, ModelCall, Verification
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`counted`: verified and part of every rate. `retried`: run again. `ran`: the CLI was started at all."""
+
+    counted: bool
+    retried: bool
+    ran: bool
+    meaning: str
+
+
+TABLE: dict[str, Rule] = {
+    "completed": Rule(True, False, True, "the CLI ended by itself"),
+    "timed_out": Rule(
+        True, False, True, "the time limit ended the CLI (waiting for rate limits stops the clock)"
+    ),
+    "limit_reached": Rule(True, False, True, "a limit of the task on calls, tokens or money was used up"),
+    "agent_crashed": Rule(True, False, True, "the CLI ended with an error or by a signal of its own"),
+    "agent_oom": Rule(True, False, True, "the CLI used up the container's memory"),
+    "context_overflow": Rule(True, False, True, "the CLI sent more than the model's context holds"),
+    "bad_request": Rule(True, False, True, "the CLI sent a request that the endpoint rightly refused"),
+    "infra_error": Rule(False, True, True, "something failed that is not the agent's doing"),
+    "verify_error": Rule(False, True, True, "the verifier failed where the reference solution fails as well"),
+    "skipped": Rule(False, False, False, "not run, for a reason known before"),
+    "incompatible": Rule(False, False, False, "this CLI and this model cannot speak to each other"),
+    "sweep_budget": Rule(False, False, False, "the sweep's budget was used up before"),
+    "cancelled": Rule(False, False, False, "stopped by the user"),
+}
+
+INFRA_CALL_ERRORS = ("rate_limited", "endpoint_down", "upstream_5xx", "stream_cut", "key_refused", "gateway")
+"""Categories of a failed model call that are the endpoint's or the gateway's fault."""
+
+AGENT_CALL_ERRORS = {
+    "context_overflow": "context_overflow",
+    "bad_request": "bad_request",
+    "unauthorised": "bad_request",
+}
+"""Categories of a failed model call that are the CLI's fault -> outcome."""
+
+INFRA_CAUSES = (*INFRA_CALL_ERRORS, "engine", "disk", "interrupted")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What happened. `cause` qualifies infra_error and limit_reached; `detail` is for people."""
+
+    name: str
+    cause: str | None = None
+    detail: str | None = None
+
+    @property
+    def rule(self) -> Rule:
+        return TABLE[self.name]
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.cause})" if self.cause else self.name
+
+
+def of_fault(fault: CellFault) -> Outcome:
+    """The outcome of a cell that cab itself could not bring to its end."""
+    return Outcome("infra_error", fault.cause, str(fault))
+
+
+def of_agent(end: AgentEnd, calls: Sequence[ModelCall], *, exit_code_tells: bool) -> Outcome:
+    """The outcome of an agent that came to its end, before verification.
+
+    An error of the endpoint decides only where it was not overcome: a later call that succeeded makes it harmless.
+    """
+    last = _last_call(calls)
+    error = last.error if last else None
+    if last and error in INFRA_CALL_ERRORS:
+        return Outcome("infra_error", error, last.error_detail)
+    if any(call.error == "limit" for call in calls):
+        return Outcome("limit_reached", "calls", f"{sum(call.error != 'limit' for call in calls)} calls made")
+    if end.timed_out:
+        return Outcome("timed_out")
+    failed = bool(end.signal) or (exit_code_tells and end.exit_code != 0)
+    if end.oom_kills and failed:
+        return Outcome("agent_oom", detail=f"{end.oom_kills} processes killed for memory")
+    if last and error in AGENT_CALL_ERRORS:
+        return Outcome(AGENT_CALL_ERRORS[error], detail=last.error_detail)
+    if failed:
+        how = f"signal {end.signal}" if end.signal else f"exit code {end.exit_code}"
+        return Outcome("agent_crashed", detail=how)
+    return Outcome("completed")
+
+
+def of_verification(agent: Outcome, verification: Verification) -> Outcome:
+    """The final outcome: the agent's, unless the verifier failed where the reference fails as well."""
+    if verification.reward is None and verification.reference_passes is False:
+        return Outcome("verify_error", detail="the reference solution fails in this verifier as well")
+    return agent
+
+
+def _last_call(calls: Sequence[ModelCall]) -> ModelCall | None:
+    """The last call of the main thread that came to an end of its own; side requests decide nothing."""
+    ended = [call for call in calls if call.error != "client_gone"]
+    main = [call for call in ended if call.main] or ended
+    return max(main, key=lambda call: call.end) if main else None

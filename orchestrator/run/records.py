@@ -1,0 +1,131 @@
+"""From what a cell came to, to what is stored of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import scorers
+from orchestrator.plan.expand import PlannedCell
+from orchestrator.run import outcome as outcomes
+from orchestrator.run.bench import Bench
+from orchestrator.run.cell import CellResult
+from orchestrator.run.claim import claim_of
+from orchestrator.run.pins import adapter_digest
+from orchestrator.store.record import (
+    Attempt,
+    Cab,
+    CellRecord,
+    Deviation,
+    Identity,
+    Isolation,
+    Limits,
+    Outcome,
+    Timing,
+)
+from scorers.evidence import ModelCall
+
+
+def stored_outcome(outcome: outcomes.Outcome) -> Outcome:
+    return Outcome.model_validate(
+        {
+            "name": outcome.name,
+            "cause": outcome.cause,
+            "detail": outcome.detail,
+            "counted": outcome.rule.counted,
+        }
+    )
+
+
+def attempt_of(result: CellResult) -> Attempt:
+    """What is kept of a try that is made again."""
+    tokens = result.scores.tokens
+    return Attempt(
+        outcome=stored_outcome(result.outcome),
+        timing=Timing.since(result.started_at, result.duration_s),
+        input_tokens=tokens.prompt_tokens,
+        output_tokens=tokens.completion_tokens,
+    )
+
+
+def record_of(bench: Bench, cell: PlannedCell, result: CellResult, attempts: Sequence[Attempt]) -> CellRecord:
+    """The record of a cell that has ended."""
+    task, adapter = bench.tasks[cell.key.task], bench.adapters[cell.key.cli]
+    build_id = _build_id(result.evidence.calls)
+    return CellRecord(
+        methodology_version=scorers.METHODOLOGY_VERSION,
+        identity=_identity(bench, cell, result, build_id),
+        outcome=stored_outcome(result.outcome),
+        claim=claim_of(
+            cell,
+            bench.provenance,
+            result.scores,
+            uses_model=adapter.uses_model,
+            proved=task.proved,
+            build_id=build_id,
+        ),
+        isolation=Isolation(containers="separate", egress="none", verifier="fresh"),
+        timing=Timing.since(result.started_at, result.duration_s),
+        scores=scores_of(result.scores),
+        attempts=tuple(attempts),
+        order_index=cell.order_index,
+    )
+
+
+def scores_of(scores: scorers.Scores) -> dict[str, dict[str, Any]]:
+    """Scores by axis, as they stand in a record."""
+    return scores.model_dump(mode="json", by_alias=True, exclude={"methodology_version"})
+
+
+def _identity(bench: Bench, cell: PlannedCell, result: CellResult, build_id: str | None) -> Identity:
+    task, adapter, pin = bench.tasks[cell.key.task], bench.adapters[cell.key.cli], bench.pins[cell.key.cli]
+    limits, provenance, end = bench.grader.limits, bench.provenance, result.evidence.end
+    return Identity(
+        cell_id=cell.cell_id,
+        sweep_id=bench.sweep_id,
+        cli=cell.key.cli,
+        cli_version=adapter.version,
+        model=cell.key.model,
+        task=cell.key.task,
+        run=cell.key.run,
+        deviations=tuple(Deviation(what=item.what, reason=item.reason) for item in adapter.deviations),
+        container_image=f"cab/{adapter.name}:{adapter.version}",
+        image_digest=pin,
+        digest_kind="image_id",
+        verifier_digest=bench.grader.base,
+        task_content_hash=task.content_hash,
+        adapter_digest=adapter_digest(cell.key.cli),
+        cab=Cab(version=provenance.version, commit=provenance.commit, dirty=provenance.dirty),
+        model_build_id=build_id,
+        generation_settings=_settings(result.evidence.calls),
+        platform=provenance.platform,
+        engine_version=bench.engine_version,
+        limits=Limits(
+            memory_bytes=limits.memory_bytes,
+            cpus=limits.cpus,
+            pids=limits.pids,
+            tmp_bytes=limits.tmp_bytes,
+            scratch_bytes=limits.scratch_bytes if result.bounded else None,
+            scratch_inodes=limits.scratch_inodes if result.bounded else None,
+            timeout_s=bench.timeout_s or task.agent_timeout_s,
+            max_calls=task.max_turns,
+        ),
+        concurrency=bench.concurrency,
+        machine_load=result.load,
+        exit_code=end.exit_code if end else None,
+    )
+
+
+def _build_id(calls: Sequence[ModelCall]) -> str | None:
+    """The model as the endpoint named it; None when it named none, or several."""
+    named = {call.reported_model for call in calls if call.reported_model}
+    return named.pop() if len(named) == 1 else None
+
+
+def _settings(calls: Sequence[ModelCall]) -> tuple[dict[str, Any], ...]:
+    """Each distinct set of generation settings, in order of first use."""
+    distinct: list[dict[str, Any]] = []
+    for call in calls:
+        if call.settings not in distinct:
+            distinct.append(call.settings)
+    return tuple(distinct)

@@ -1,0 +1,41 @@
+"""What an embedded model is told of a task: its solution as data, no command of the task's is run for it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from orchestrator.errors import InputError
+from orchestrator.gateway.contract import Script
+from orchestrator.plan.task import Solution, Task
+
+
+def build_script(
+    task: Task, kind: Literal["reference", "idle", "wrong"], wrong_name: str | None = None
+) -> Script:
+    """The script of the reference, of one wrong fix (the first by name unless named), or of doing nothing.
+
+    Raises InputError when there is no such wrong fix.
+    """
+    if kind == "idle":
+        return Script(kind="idle", reproduce=task.reproduce)
+    solution = task.solution if kind == "reference" else _wrong_fix(task, wrong_name)
+    before = {path: task.workdir / path for path in solution.files}
+    return Script(
+        kind=kind,
+        before={
+            path: file.read_text(encoding="utf-8") if file.is_file() else None
+            for path, file in before.items()
+        },
+        files=dict(solution.files),
+        reproduce=task.reproduce,
+        **({} if solution.final_message is None else {"final_message": solution.final_message}),
+    )
+
+
+def _wrong_fix(task: Task, name: str | None) -> Solution:
+    fixes = task.wrong_fixes()
+    chosen = next(iter(fixes)) if name is None else name
+    if chosen not in fixes:
+        mend = f"known: {', '.join(fixes)}"
+        raise InputError(f"no wrong fix is named {chosen!r}", place=str(task.path / "wrong"), mend=mend)
+    return fixes[chosen]

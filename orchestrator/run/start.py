@@ -1,0 +1,208 @@
+"""From a sweep file, or a stored sweep, to cells that are running; and back to a clean machine.
+
+A sweep stores what it resolved (images, tasks, adapters, order) before its first cell. On a resume that decides: a
+cell runs exactly what the sweep said, or the sweep is refused with both digests named.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from orchestrator.adapter import Adapter, load_adapter
+from orchestrator.errors import InputError
+from orchestrator.gateway.client import Gateway
+from orchestrator.gateway.contract import Endpoint
+from orchestrator.paths import IMAGES, IMAGES_LOCK, INIT_BINARY, TASKS
+from orchestrator.plan.expand import Plan, PlannedCell, expand
+from orchestrator.plan.spec import LoadedSpec, SweepSpec, load_spec, sweep_id
+from orchestrator.plan.task import Task, load_task, match_tasks
+from orchestrator.run.bench import Bench
+from orchestrator.run.grader import BASE, Grader
+from orchestrator.run.outcome import TABLE
+from orchestrator.run.pins import adapter_digest, check_images, check_same
+from orchestrator.run.provenance import Provenance
+from orchestrator.sandbox.docker import DockerSandbox
+from orchestrator.sandbox.images import load_lock
+from orchestrator.sandbox.scratch import ScratchRoot
+from orchestrator.store.cells import CellStore
+from orchestrator.store.index import IndexEntry
+from orchestrator.store.record import Cab, Machine, SkippedCell, SweepRecord
+from orchestrator.trace.otlp import OtlpExport, wanted
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A spec with everything it names: adapters, proved tasks, and the cells it expands to."""
+
+    spec: SweepSpec
+    sweep_id: str
+    adapters: Mapping[str, Adapter]
+    tasks: Mapping[str, Task]
+    plan: Plan
+
+    @classmethod
+    def of(cls, spec: SweepSpec, name: str, loaded: LoadedSpec | None = None) -> Matrix:
+        """Resolve the names of a spec. Raises InputError for an unknown one, or a task that is not proved."""
+        if loaded is not None:
+            loaded.require_known("clis", sorted(path.parent.name for path in IMAGES.glob("*/adapter.py")))
+        adapters = {cli: load_adapter(IMAGES, cli) for cli in spec.clis}
+        tasks = {task: load_task(TASKS, task) for task in match_tasks(TASKS, list(spec.tasks))}
+        for task in tasks.values():
+            if not task.proved:
+                raise InputError(
+                    "the task is not proved as it is now",
+                    place=str(task.path),
+                    mend=f"cab task validate {task.name}",
+                )
+        plan = expand(spec, sweep_id=name, clis=adapters, tasks=list(tasks), env=os.environ)
+        return cls(spec, name, adapters, tasks, plan)
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A sweep whose lock is held. `todo` is what is not finished of it; `bench` is None where that is nothing."""
+
+    matrix: Matrix
+    store: CellStore
+    todo: Sequence[PlannedCell]
+    bench: Bench | None
+
+
+def plan_of(path: Path, name: str | None = None) -> Matrix:
+    """The matrix of a sweep file, without a machine to run it."""
+    loaded = load_spec(path)
+    today = datetime.now(UTC).date()
+    return Matrix.of(loaded.spec, name or sweep_id(loaded.spec, today), loaded)
+
+
+@contextmanager
+def run(path: Path, results: Path, name: str | None) -> Iterator[Ready]:
+    """Start the sweep of a file, or go on with it where its id is stored already.
+
+    Raises InputError where the stored sweep was made from another version of the file.
+    """
+    loaded = load_spec(path)
+    matrix = plan_of(path, name)
+    store = CellStore(results, matrix.sweep_id)
+    if not store.exists():
+        with _started(matrix, store, loaded.digest) as ready:
+            yield ready
+        return
+    if store.sweep().spec_digest != loaded.digest:
+        raise InputError(
+            f"is not what {matrix.sweep_id} was started from",
+            place=str(path),
+            mend="give another --id, or undo the edit",
+        )
+    with resume(results, matrix.sweep_id) as ready:
+        yield ready
+
+
+@contextmanager
+def resume(results: Path, name: str) -> Iterator[Ready]:
+    """Go on with a stored sweep: its spec, pins and order. Raises PinMismatch where it cannot be run as it was."""
+    store = CellStore(results, name)
+    stored = store.sweep()
+    matrix = Matrix.of(SweepSpec.model_validate(stored.spec), name)
+    check_same("task", stored.tasks, {task.name: task.content_hash for task in matrix.tasks.values()})
+    check_same("adapter", stored.adapters, {cli: adapter_digest(cli) for cli in matrix.adapters})
+    with _started(matrix, store, None) as ready:
+        yield ready
+
+
+@contextmanager
+def _started(matrix: Matrix, store: CellStore, spec_digest: str | None) -> Iterator[Ready]:
+    """Take the sweep's lock, mend what a dead runner left, and start the gateway.
+
+    Whatever way it ends, no container, process or scratch directory of the sweep is left.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(store)
+        if spec_digest is None:
+            pins = store.open().pins
+        else:
+            lock = load_lock(IMAGES_LOCK)
+            pins = {name: lock.image(name).id for name in sorted({BASE, *matrix.adapters})}
+            store.create(_record(matrix, spec_digest, pins))
+        finished = store.finished()
+        todo = [cell for cell in matrix.plan.cells if not _ended(finished.get(cell.cell_id))]
+        yield Ready(matrix, store, todo, _bench(stack, matrix, store, pins) if todo else None)
+
+
+def _bench(stack: ExitStack, matrix: Matrix, store: CellStore, pins: Mapping[str, str]) -> Bench:
+    sandbox = DockerSandbox(INIT_BINARY)
+    stack.callback(sandbox.close)
+    check_images(sandbox, pins)
+    scratch = ScratchRoot.default()
+    scratch.sweep_dead()
+    grader = Grader(sandbox, scratch, pins[BASE], matrix.sweep_id, matrix.spec.limits.resolve())
+    sandbox.remove_leftovers({"cab.sweep": matrix.sweep_id})
+    stack.enter_context(closing(grader))
+    gateway = stack.enter_context(Gateway.start(_endpoints(matrix.spec), log=store.root / "gateway.log"))
+    exporter = None
+    if wanted(os.environ):
+        exporter = stack.enter_context(closing(OtlpExport()))
+    return Bench(
+        sweep_id=matrix.sweep_id,
+        grader=grader,
+        gateway=gateway,
+        pins=pins,
+        adapters=matrix.adapters,
+        tasks=matrix.tasks,
+        provenance=Provenance.read(),
+        engine_version=sandbox.engine_version,
+        concurrency=matrix.spec.concurrency,
+        timeout_s=matrix.spec.timeout_s,
+        span_exporter=exporter.processor if exporter else None,
+    )
+
+
+def _ended(entry: IndexEntry | None) -> bool:
+    """Whether a stored cell stands: one whose outcome the table says to retry is run again on a resume."""
+    return entry is not None and not TABLE[entry.outcome].retried
+
+
+def _record(matrix: Matrix, spec_digest: str, pins: Mapping[str, str]) -> SweepRecord:
+    provenance = Provenance.read()
+    return SweepRecord(
+        sweep_id=matrix.sweep_id,
+        started_at=datetime.now(UTC),
+        spec=matrix.spec.model_dump(mode="json"),
+        spec_digest=spec_digest,
+        pins=dict(pins),
+        tasks={task.name: task.content_hash for task in matrix.tasks.values()},
+        adapters={cli: adapter_digest(cli) for cli in matrix.adapters},
+        order=tuple(cell.cell_id for cell in matrix.plan.cells),
+        seed=matrix.spec.seed,
+        skipped=tuple(SkippedCell(cell_id=cell_id, reason=reason) for cell_id, reason in matrix.plan.skipped),
+        concurrency=matrix.spec.concurrency,
+        cab=Cab(version=provenance.version, commit=provenance.commit, dirty=provenance.dirty),
+        machine=Machine(
+            cores=provenance.cores,
+            memory_bytes=provenance.memory_bytes,
+            platform=provenance.platform,
+            kernel=provenance.kernel,
+        ),
+    )
+
+
+def _endpoints(spec: SweepSpec) -> list[Endpoint]:
+    """The endpoints whose variables are set; their keys go to the gateway alone."""
+    endpoints = []
+    for name, endpoint in spec.endpoints.items():
+        if all(os.environ.get(variable) for variable in endpoint.variables()):
+            url, key = endpoint.base_url, endpoint.key
+            endpoints.append(
+                Endpoint(
+                    name=name,
+                    base_url=url.url or os.environ[url.env or ""],
+                    key=os.environ[key.env] if key else "",
+                    wire=endpoint.wire,
+                )
+            )
+    return endpoints

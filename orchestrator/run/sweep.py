@@ -1,0 +1,130 @@
+"""The loop of a sweep: workers take cells in their recorded order until none is left.
+
+A cell's end is stored before its worker takes the next one. A cell that the outcome table says to retry goes back to
+the end of the queue, and what its try cost is kept with the record of its last one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from orchestrator.errors import CabError
+from orchestrator.plan.expand import PlannedCell
+from orchestrator.run.bench import Bench
+from orchestrator.run.cell import Cancelled, CellResult, CellRun
+from orchestrator.run.events import Observer
+from orchestrator.run.records import attempt_of, record_of
+from orchestrator.store.cells import CellStore
+from orchestrator.store.evidence import save_evidence, save_facts
+from orchestrator.store.record import Attempt
+
+
+@dataclass
+class _Job:
+    cell: PlannedCell
+    attempts: list[Attempt] = field(default_factory=list)
+
+
+@dataclass
+class Sweep:
+    """Runs `cells` with as many workers as the bench has places. `stop` and `cancel` may come from a signal handler."""
+
+    bench: Bench
+    store: CellStore
+    cells: Sequence[PlannedCell]
+    retries: int
+    observer: Observer
+    _queue: deque[_Job] = field(default_factory=deque)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _under_way: dict[str, CellRun] = field(default_factory=dict)
+    _failure: CabError | None = None
+    _stopping: threading.Event = field(default_factory=threading.Event)
+    _cancelling: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user stopped it before its end."""
+        return self._stopping.is_set() and self._failure is None
+
+    @property
+    def stopping(self) -> bool:
+        return self._stopping.is_set()
+
+    def stop(self) -> None:
+        """Start no further cell; those under way come to their end."""
+        self._stopping.set()
+
+    def cancel(self) -> None:
+        """Stop the cells under way as well; nothing of them is stored."""
+        self._cancelling.set()
+        self._stopping.set()
+        for run in list(self._under_way.values()):
+            run.cancel()
+
+    def run(self) -> None:
+        """Run to the end or to a stop. Raises the CabError that made going on pointless, such as a full disk."""
+        self._queue.extend(_Job(cell) for cell in self.cells)
+        workers = [
+            threading.Thread(target=self._work, name=f"cell-worker-{number}")
+            for number in range(min(self.bench.concurrency, len(self._queue)))
+        ]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            # A plain join would keep the main thread from its signal handlers.
+            while worker.is_alive():
+                worker.join(0.2)
+        if self._failure is not None:
+            raise self._failure
+
+    def _work(self) -> None:
+        while not self._stopping.is_set():
+            with self._lock:
+                if not self._queue:
+                    return
+                job = self._queue.popleft()
+            try:
+                self._run(job)
+            except Cancelled:
+                self.observer.cancelled(job.cell)
+            except CabError as error:
+                # The store or the machine failed, not the cell: every further cell would fail alike.
+                self._failure = self._failure or error
+                self.stop()
+
+    def _run(self, job: _Job) -> None:
+        """One try of one cell, to its stored end or back into the queue."""
+        cell = job.cell
+        self.observer.started(cell)
+        staging = self.store.staging(cell.key)
+        run = CellRun(self.bench, cell, staging.path, lambda stage: self.observer.stage(cell, stage))
+        self._under_way[cell.cell_id] = run
+        try:
+            if self._cancelling.is_set():
+                run.cancel()
+            result = run.run()
+        except BaseException:
+            self.store.discard(staging)
+            raise
+        finally:
+            del self._under_way[cell.cell_id]
+        if self._again(job, result):
+            self.store.discard(staging)
+            return
+        record = record_of(self.bench, cell, result, job.attempts)
+        save_evidence(staging.path, result.evidence)
+        save_facts(staging.path, result.facts)
+        entry = self.store.commit(staging, record, replace=True)
+        self.observer.ended(cell, entry)
+
+    def _again(self, job: _Job, result: CellResult) -> bool:
+        if not result.outcome.rule.retried or len(job.attempts) >= self.retries or self._stopping.is_set():
+            return False
+        job.attempts.append(attempt_of(result))
+        self.observer.retrying(job.cell, result.outcome)
+        with self._lock:
+            self._queue.append(job)
+        return True

@@ -1,0 +1,152 @@
+"""Grading: the task's hidden tests over a rebuilt workdir, in a fresh container of the task's own image.
+
+The verifier's image is the base, the same for every CLI; it has no network, no model and another user than the
+agent's. What it says is read from `/logs/verifier`: `reward.txt` (or `reward.json`) and `ctrf.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+from orchestrator.adapter import WORKDIR
+from orchestrator.plan.task import Task
+from orchestrator.run.workdir import Difference, Template, give, rebuild
+from orchestrator.sandbox.contract import ContainerEnd, ContainerSpec, Limits, Mount, Sandbox
+from orchestrator.trace.recording import LogCapture, tail_of, tee
+from scorers.evidence import TestResult, Verification
+
+TESTS = "/tests"
+LOGS = "/logs/verifier"
+VERIFIER_UID = 1001
+TAIL_BYTES = 8_000
+MAX_REPORT_BYTES = 4 << 20
+MAX_LOG_BYTES = 1 << 20
+STATUSES = {
+    "passed": "passed",
+    "failed": "failed",
+    "skipped": "skipped",
+    "pending": "skipped",
+    "other": "error",
+}
+
+
+@dataclass(frozen=True)
+class Verifier:
+    """Where verifications run: the pinned image, its limits and the sandbox."""
+
+    sandbox: Sandbox
+    image_id: str
+    limits: Limits
+    labels: dict[str, str]
+
+    def verify(
+        self, task: Task, template: Template, workdir: Path, difference: Difference, scratch: Path
+    ) -> Verification:
+        """Grade `workdir` (which differs from `template` by `difference`), using the empty directory `scratch`.
+
+        Raises CellFault when the container could not be run.
+        """
+        user = (VERIFIER_UID, VERIFIER_UID) if os.geteuid() == 0 else (os.geteuid(), os.getegid())
+        graded, tests, logs, run_dir = (scratch / part for part in ("workdir", "tests", "logs", "run"))
+        rebuild(template, workdir, difference, task.protected_files, graded)
+        shutil.copytree(task.tests_dir, tests)
+        for directory in (logs, run_dir):
+            directory.mkdir()
+        for directory in (graded, logs):
+            give(directory, user)
+        captures = [
+            LogCapture(scratch / f"{name}.log", MAX_LOG_BYTES, stream=name) for name in ("stdout", "stderr")
+        ]
+        spec = ContainerSpec(
+            name=f"cab-{token_hex(6)}",
+            image_id=self.image_id,
+            argv=("sh", f"{TESTS}/test.sh"),
+            env={"HOME": "/tmp", "LANG": "C.UTF-8"},
+            workdir=WORKDIR,
+            user=user,
+            mounts=(
+                Mount(graded, WORKDIR, read_only=False),
+                Mount(tests, TESTS),
+                Mount(logs, LOGS, read_only=False),
+            ),
+            run_dir=run_dir,
+            time_limit_s=task.verifier_timeout_s,
+            limits=self.limits,
+            labels=self.labels,
+        )
+        try:
+            end = self.sandbox.run(spec, sink=tee(*captures))
+        finally:
+            for capture in captures:
+                capture.close()
+        return read_report(logs, end, scratch)
+
+
+def read_report(logs: Path, end: ContainerEnd, scratch: Path) -> Verification:
+    """Read what the test script left. The code under test ran beside it: everything is bounded and doubted."""
+    return Verification(
+        exit_code=end.exit_code,
+        timed_out=end.timed_out,
+        reward=_reward(logs),
+        tests=_tests(logs),
+        stdout_tail=tail_of(scratch / "stdout.log", TAIL_BYTES),
+        stderr_tail=tail_of(scratch / "stderr.log", TAIL_BYTES),
+    )
+
+
+def _read(path: Path) -> str | None:
+    """The text of a regular file of bounded size, else None."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    with open(descriptor, "rb") as file:
+        content = file.read(MAX_REPORT_BYTES + 1)
+    return content.decode("utf-8", "replace") if len(content) <= MAX_REPORT_BYTES else None
+
+
+def _json(path: Path) -> Any:
+    text = _read(path)
+    try:
+        return json.loads(text) if text else None
+    except ValueError:
+        return None
+
+
+def _reward(logs: Path) -> float | None:
+    text = _read(logs / "reward.txt")
+    data = _json(logs / "reward.json") if text is None else text
+    if isinstance(data, dict):
+        data = data.get("reward")
+    try:
+        return float(data) if isinstance(data, (str, int, float)) else None
+    except ValueError:
+        return None
+
+
+def _tests(logs: Path) -> list[TestResult]:
+    """Per-test results from the CTRF report; a report of another shape counts as none."""
+    match _json(logs / "ctrf.json"):
+        case {"results": {"tests": list(tests)}}:
+            return [result for test in tests if (result := _test(test))]
+    return []
+
+
+def _test(test: Any) -> TestResult | None:
+    match test:
+        case {"name": str(name), "status": str(status)} if status in STATUSES:
+            message = test.get("message")
+            return TestResult.model_validate(
+                {
+                    "name": name[:500],
+                    "status": STATUSES[status],
+                    "message": message[:2000] if isinstance(message, str) else None,
+                }
+            )
+    return None

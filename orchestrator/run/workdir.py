@@ -1,0 +1,324 @@
+"""The workdir of a cell: laid out, listed before and after, and compared.
+
+What an agent leaves behind is hostile. So nothing here follows a symlink, opens anything but a regular file, or
+runs git inside the agent's repository (whose configuration could name programs to run): differences are computed
+from the two listings, and the diff is made by git in a private repository that never sees a work tree.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pathspec
+
+from orchestrator.errors import CellFault
+from scorers.evidence import FileChange, FileState
+
+Manifest = dict[str, FileState]
+
+MAX_HASHED_BYTES = 64 << 20
+"""Larger files are listed by size alone: hashing them would let an agent buy minutes of the runner's time."""
+
+MAX_DIFFED_BYTES = 4 << 20
+"""Larger files stand in the list of changes, not in the diff."""
+
+GENERATED_GLOBS = (
+    "__pycache__/",
+    "*.py[cod]",
+    ".pytest_cache/",
+    ".mypy_cache/",
+    ".ruff_cache/",
+    "*.egg-info/",
+    "target/",
+    "node_modules/",
+    ".gradle/",
+    "*.class",
+    "*.o",
+)
+"""Build outputs of the supported languages; a task's own .gitignore adds to them."""
+
+GIT_ENV = {
+    "PATH": os.defpath,
+    "HOME": "/nonexistent",
+    "LC_ALL": "C",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_AUTHOR_NAME": "cab",
+    "GIT_AUTHOR_EMAIL": "cab@localhost",
+    "GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z",
+    "GIT_COMMITTER_NAME": "cab",
+    "GIT_COMMITTER_EMAIL": "cab@localhost",
+    "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z",
+}
+
+
+def git(*args: str | bytes, cwd: Path, stdin: bytes | None = None) -> bytes:
+    """Run git with no configuration but its own; returns stdout. Raises CellFault("engine") on failure."""
+    done = subprocess.run(["git", *args], cwd=cwd, input=stdin, env=GIT_ENV, capture_output=True, check=False)
+    if done.returncode != 0:
+        text = done.stderr.decode("utf-8", "replace").strip()
+        raise CellFault("disk", f"git {os.fsdecode(args[0])} failed: {text}", mend="is git installed?")
+    return done.stdout
+
+
+def shown(path: str) -> str:
+    """A path as text that JSON can carry: undecodable bytes are written as escapes."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _hash(path: str) -> str | None:
+    digest = hashlib.sha256()
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    with open(descriptor, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _state(entry: os.DirEntry[str]) -> FileState:
+    info = entry.stat(follow_symlinks=False)
+    mode = stat.S_IMODE(info.st_mode)
+    if stat.S_ISLNK(info.st_mode):
+        return FileState(kind="symlink", size=info.st_size, mode=mode, target=shown(os.readlink(entry.path)))
+    if not stat.S_ISREG(info.st_mode):
+        return FileState(kind="other", size=0, mode=mode)
+    digest = _hash(entry.path) if info.st_size <= MAX_HASHED_BYTES else None
+    return FileState(kind="file", size=info.st_size, mode=mode, sha256=digest)
+
+
+def _walk(root: str, prefix: str = "") -> Iterator[tuple[str, FileState]]:
+    pending = [(root, prefix)]
+    while pending:
+        directory, at = pending.pop()
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                path = at + entry.name
+                if entry.name == ".git":
+                    # The workdir's own repository is the agent's to use; one made elsewhere is listed, not read.
+                    if at:
+                        yield path, FileState(kind="other", size=0, mode=0)
+                elif entry.is_dir(follow_symlinks=False):
+                    pending.append((entry.path, path + "/"))
+                else:
+                    yield path, _state(entry)
+
+
+def scan(root: Path) -> Manifest:
+    """List every file below `root`, keyed by its path relative to it; directories are implied, .git left out."""
+    return dict(sorted(_walk(str(root))))
+
+
+def copy_tree(source: Path, target: Path, owner: tuple[int, int] | None = None) -> None:
+    """Copy a trusted tree; `owner` is set where cab runs as root."""
+    shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
+    give(target, owner)
+
+
+def give(root: Path, owner: tuple[int, int] | None) -> None:
+    """Hand a trusted tree to another user, where cab is allowed to."""
+    if owner is None or os.geteuid() != 0:
+        return
+    os.chown(root, *owner)
+    for directory, names, files in os.walk(root):
+        for name in (*names, *files):
+            os.chown(os.path.join(directory, name), *owner, follow_symlinks=False)  # noqa: PTH118 - hot path
+
+
+@dataclass(frozen=True)
+class Template:
+    """A task's workdir as every cell starts from it: one commit of fixed author and date, and its listing."""
+
+    path: Path
+    before: Manifest
+
+    @classmethod
+    def make(cls, workdir: Path, path: Path) -> Template:
+        """Lay the task's workdir out at `path` (which must not exist) and commit it."""
+        shutil.copytree(workdir, path, symlinks=True)
+        git("init", "--quiet", "--initial-branch=main", "--template=", ".", cwd=path)
+        git("add", "--all", "--force", ".", cwd=path)
+        git("-c", "gc.auto=0", "commit", "--quiet", "--message=Initial state", cwd=path)
+        return cls(path, scan(path))
+
+
+class Classifier:
+    """Tells the agent's own work from build outputs and from the CLI's own files."""
+
+    def __init__(self, template: Path, state_globs: Iterable[str]) -> None:
+        ignored = template / ".gitignore"
+        lines = ignored.read_text("utf-8").splitlines() if ignored.is_file() else []
+        self._generated = pathspec.GitIgnoreSpec.from_lines([*GENERATED_GLOBS, *lines])
+        self._state = pathspec.GitIgnoreSpec.from_lines(state_globs)
+
+    def __call__(self, path: str) -> str:
+        if self._state.match_file(path):
+            return "cli_state"
+        return "generated" if self._generated.match_file(path) else "agent"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What changed between two listings: `changes` for the scorers, `patch` of the agent's own changes.
+
+    `paths` are the real paths of the agent's own changes, for whoever has to copy them.
+    """
+
+    changes: list[FileChange]
+    patch: bytes
+    paths: list[str]
+
+
+def compare(template: Template, workdir: Path, after: Manifest, classify: Classifier) -> Difference:
+    """Compare a workdir with its template."""
+    before = template.before
+    changed = [path for path in sorted({*before, *after}) if before.get(path) != after.get(path)]
+    if not changed:
+        return Difference([], b"", [])
+    own = [path for path in changed if classify(path) == "agent"]
+    patch, lines, renames = _diff(template, workdir, after, own)
+    sources = set(renames.values())
+    changes = []
+    for path in changed:
+        if path in sources:
+            continue
+        old = renames.get(path)
+        was, now = before.get(old or path), after.get(path)
+        kind = "renamed" if old else "added" if was is None else "removed" if now is None else "modified"
+        added, removed = lines.get(path, (None, None))
+        changes.append(
+            FileChange.model_validate(
+                {
+                    "path": shown(path),
+                    "change": kind,
+                    "old_path": shown(old) if old else None,
+                    "origin": classify(path),
+                    "before": was,
+                    "after": now,
+                    "lines_added": added,
+                    "lines_removed": removed,
+                }
+            )
+        )
+    return Difference(changes, patch, own)
+
+
+def _quote(path: str) -> bytes:
+    """A path in the quoted form of fast-import: any byte is allowed in a name, and the agent chose it."""
+    out = bytearray(b'"')
+    for byte in os.fsencode(path):
+        out += b"\\%03o" % byte if byte < 0x20 or byte in b'"\\' or byte >= 0x7F else bytes([byte])
+    return bytes(out + b'"')
+
+
+def _content(root: Path, path: str, state: FileState) -> tuple[bytes, bytes] | None:
+    """Mode and content for the diff, or None for what a diff cannot hold."""
+    full = root / path
+    if state.kind == "symlink":
+        return b"120000", os.fsencode(os.readlink(full))
+    if state.kind != "file" or state.size > MAX_DIFFED_BYTES:
+        return None
+    try:
+        descriptor = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    with open(descriptor, "rb") as file:
+        content = file.read(MAX_DIFFED_BYTES)
+    return (b"100755" if state.mode & 0o100 else b"100644"), content
+
+
+def _commit(name: bytes, root: Path, manifest: Manifest, paths: list[str]) -> bytes:
+    """One fast-import commit that holds `paths` as they are below `root`."""
+    out = [b"commit refs/heads/%s\ncommitter cab <cab@localhost> 0 +0000\ndata 0\n" % name]
+    for path in paths:
+        state = manifest.get(path)
+        item = _content(root, path, state) if state else None
+        if item:
+            mode, content = item
+            out.append(b"M %s inline %s\ndata %d\n%s\n" % (mode, _quote(path), len(content), content))
+    return b"".join(out) + b"\n"
+
+
+def _diff(
+    template: Template, workdir: Path, after: Manifest, paths: list[str]
+) -> tuple[bytes, dict[str, tuple[int | None, int | None]], dict[str, str]]:
+    """The patch, the changed lines per path (None: binary), and new path -> old path of renames."""
+    if not paths:
+        return b"", {}, {}
+    # Beside the workdir, so that it is bounded with the rest of the cell's scratch.
+    private = workdir.parent / "diff.git"
+    (private / "objects").mkdir(parents=True)
+    (private / "refs").mkdir()
+    (private / "info").mkdir()
+    (private / "HEAD").write_text("ref: refs/heads/before\n")
+    (private / "config").write_text("[core]\nrepositoryformatversion = 0\nbare = true\n")
+    # Attributes in the agent's tree must not hide a file from the diff.
+    (private / "info" / "attributes").write_text("* !diff !text !filter !ident !eol !working-tree-encoding\n")
+    where = f"--git-dir={private}"
+    stream = _commit(b"before", template.path, template.before, paths)
+    stream += _commit(b"after", workdir, after, paths)
+    git(where, "fast-import", "--quiet", "--date-format=raw", cwd=private, stdin=stream)
+    flags = ("diff-tree", "-r", "--find-renames", "--no-ext-diff", "--no-textconv")
+    patch = git(where, *flags, "--patch", "--binary", "--full-index", "before", "after", cwd=private)
+    counts, renames = _numstat(git(where, *flags, "--numstat", "-z", "before", "after", cwd=private))
+    shutil.rmtree(private)
+    return patch, counts, renames
+
+
+def _numstat(out: bytes) -> tuple[dict[str, tuple[int | None, int | None]], dict[str, str]]:
+    counts: dict[str, tuple[int | None, int | None]] = {}
+    renames: dict[str, str] = {}
+    fields = iter(out.split(b"\0")[:-1])
+    for field in fields:
+        added, removed, name = field.split(b"\t", 2)
+        path = os.fsdecode(name)
+        if not name:
+            old, path = os.fsdecode(next(fields)), os.fsdecode(next(fields))
+            renames[path] = old
+        counts[path] = (None, None) if added == b"-" else (int(added), int(removed))
+    return counts, renames
+
+
+def rebuild(
+    template: Template, workdir: Path, difference: Difference, protected: Iterable[str], target: Path
+) -> None:
+    """Lay out what is graded: the template with the agent's own changes, protected files as they were.
+
+    Build outputs and ignored files are left behind, so that a poisoned build cache cannot reach the grader.
+    """
+    shutil.copytree(template.path, target, symlinks=True)
+    guarded = pathspec.GitIgnoreSpec.from_lines(protected)
+    paths = [path for path in difference.paths if not guarded.match_file(path)]
+    # Everything that changed is removed first, while the tree is still the trusted template: once the agent's
+    # symlinks are in place, a path below one of them would lead out of the tree.
+    for path in paths:
+        if path in template.before:
+            (target / path).unlink()
+    for path in paths:
+        _lay(workdir / path, target / path)
+
+
+def _lay(source: Path, place: Path) -> None:
+    """Lay one file or symlink of the agent's at `place`, if it is still there and nothing protected stands in the way."""
+    try:
+        info = source.lstat()
+        place.parent.mkdir(parents=True, exist_ok=True)
+    except (FileNotFoundError, NotADirectoryError, FileExistsError):
+        return
+    if place.is_dir() and not place.is_symlink():
+        # The agent put a file where a directory was: what the directory held is gone already.
+        shutil.rmtree(place)
+    if stat.S_ISLNK(info.st_mode):
+        place.symlink_to(os.readlink(source))
+    elif stat.S_ISREG(info.st_mode):
+        shutil.copyfile(source, place, follow_symlinks=False)
+        place.chmod((stat.S_IMODE(info.st_mode) & 0o755) | 0o600)

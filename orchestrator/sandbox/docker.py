@@ -1,0 +1,455 @@
+"""Runs one command in one hardened container of a Docker engine, to its end."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import docker
+import docker.errors
+import docker.utils
+import requests
+
+from orchestrator.adapter import GATEWAY_PORT
+from orchestrator.errors import CellFault, EnvironmentFault, PinMismatch
+from orchestrator.sandbox.contract import ContainerEnd, ContainerSpec, OutputSink, RunningContainer
+from orchestrator.sandbox.control import (
+    Closed,
+    Command,
+    ControlLine,
+    ControlSocket,
+    Ended,
+    Failed,
+    Message,
+    Ready,
+    Started,
+    Wake,
+)
+from orchestrator.sandbox.output import OutputReader
+
+RUN_DIR = "/run/cab"
+
+ENGINE_TIMEOUT_S = 60.0
+START_TIMEOUT_S = 60.0
+# How long after the limit (or a kill) PID 1 may take to say `end` before the engine ends the container.
+END_GRACE_S = 30.0
+# How long the output may stay open after `bye`, and the rest of the container after its output ended.
+OUTPUT_GRACE_S = 30.0
+LINE_GRACE_S = 5.0
+REMOVAL_TIMEOUT_S = 60.0
+
+_IMAGE_ID = re.compile(r"sha256:[0-9a-f]{64}")
+
+# Exit codes of images/init where it ends without `end`.
+_MODEL_LOST, _KILLED = "11", "137"
+_DEATHS = {
+    "10": "PID 1 lost the control line",
+    "12": "PID 1 found its container unfit to run in",
+    _KILLED: "the container was killed from outside",
+}
+
+_M = TypeVar("_M", Ready, Started, Ended)
+
+
+class DockerSandbox:
+    """`Sandbox` on a Docker engine. One object serves all threads.
+
+    `init` is the static binary of `images/init`. Raises EnvironmentFault when there is no engine, no
+    permission to use it, or no `init`.
+    """
+
+    def __init__(self, init: Path) -> None:
+        if not init.is_file():
+            raise EnvironmentFault("cab's PID 1 is missing", place=str(init), mend="run `make setup`")
+        self._init = init
+        try:
+            self._api: Any = docker.APIClient(
+                version="auto", timeout=int(ENGINE_TIMEOUT_S), **docker.utils.kwargs_from_env()
+            )
+        except docker.errors.DockerException as error:
+            raise _no_engine(error) from error
+
+    def close(self) -> None:
+        self._api.close()
+
+    def run(
+        self,
+        spec: ContainerSpec,
+        *,
+        sink: OutputSink | None = None,
+        on_start: Callable[[RunningContainer], None] | None = None,
+    ) -> ContainerEnd:
+        """Runs `spec` to its end; all its output was handed to `sink` before this returns.
+
+        `spec.run_dir` exists and the container's uid may enter it. `on_start` gets the container once its
+        command runs; the clock of its limit is a state, not a count: two pauses need one resume.
+
+        Raises CellFault("engine" | "gateway"), PinMismatch, EnvironmentFault (no such image, no socket for
+        the uid), and what `sink` or `on_start` raise; then nothing of the container is left.
+        """
+        if not _IMAGE_ID.fullmatch(spec.image_id):
+            raise PinMismatch(
+                f"{spec.image_id!r} is no image id",
+                place=spec.name,
+                mend="pin the image by its bare sha256:… id",
+            )
+        shutil.copyfile(self._init, spec.run_dir / "init")
+        (spec.run_dir / "init").chmod(0o555)
+        run = _Run(self._api, spec)
+        try:
+            return run.to_the_end(sink, on_start)
+        finally:
+            run.close()
+
+    @property
+    def engine_version(self) -> str:
+        with _engine("asking for the version"):
+            return str(self._api.version()["Version"])
+
+    def has_image(self, image_id: str) -> bool:
+        """Whether the engine holds this image."""
+        with _engine(image_id):
+            try:
+                self._api.inspect_image(image_id)
+            except docker.errors.ImageNotFound:
+                return False
+        return True
+
+    def remove_leftovers(self, labels: dict[str, str]) -> list[str]:
+        """Ends and removes all containers with these labels; returns their names once they are gone.
+
+        Raises CellFault("engine") when the engine does not answer or a container will not go.
+        """
+        if not labels:
+            raise ValueError("without a label, every container of the machine would be removed")
+        wanted = {"label": [f"{key}={value}" for key, value in labels.items()]}
+        names: set[str] = set()
+        deadline = time.monotonic() + REMOVAL_TIMEOUT_S
+        while True:
+            with _engine("removing leftovers"):
+                found = self._api.containers(all=True, filters=wanted)
+            if not found:
+                return sorted(names)
+            if time.monotonic() > deadline:
+                raise CellFault(
+                    "engine", f"{len(found)} containers cannot be removed", place=found[0]["Names"][0]
+                )
+            for container in found:
+                names.add(container["Names"][0].lstrip("/"))
+                _remove(self._api, container["Id"])
+            # A removal that was under way already can only be waited for.
+            time.sleep(0.02)
+
+
+class _Run:
+    """One container from its creation to its end. Is its own `RunningContainer`."""
+
+    def __init__(self, api: Any, spec: ContainerSpec) -> None:
+        self._api = api
+        self._spec = spec
+        self._wake = Wake()
+        self._container: str | None = None
+        self._control: ControlSocket | None = None
+        self._line: ControlLine | None = None
+        self._output: OutputReader | None = None
+        self._clock = threading.Lock()
+        self._started = 0.0
+        self._paused_at: float | None = None
+        self._paused_s = 0.0
+        self._killed: tuple[float, str] | None = None
+
+    # ---- for other threads, once the command runs ----
+
+    def pause_clock(self) -> None:
+        with self._clock:
+            if self._paused_at is None:
+                self._paused_at = time.monotonic()
+                self._send("pause")
+
+    def resume_clock(self) -> None:
+        with self._clock:
+            if self._paused_at is not None:
+                self._paused_s += time.monotonic() - self._paused_at
+                self._paused_at = None
+                self._send("resume")
+        self._wake.set()
+
+    def kill(self, reason: str) -> None:
+        with self._clock:
+            if self._killed is None:
+                self._killed = (time.monotonic(), reason)
+                self._send("kill")
+        self._wake.set()
+
+    # ---- the run ----
+
+    def to_the_end(
+        self, sink: OutputSink | None, on_start: Callable[[RunningContainer], None] | None
+    ) -> ContainerEnd:
+        self._control = ControlSocket(self._spec.run_dir, self._spec.user)
+        self._create()
+        self._start(sink)
+        deadline = time.monotonic() + START_TIMEOUT_S
+        self._accept(self._control, deadline)
+        self._expect(Ready, deadline)
+        self._send("go")
+        self._started = self._expect(Started, deadline).at
+        if on_start is not None:
+            on_start(self)
+        end = self._expect(Ended).end
+        self._send("bye")
+        self._finish_output()
+        self._container = None  # the engine removes it
+        return end
+
+    def close(self) -> None:
+        """Leaves nothing: a container that did not come to its end is removed by force."""
+        if self._control is not None:
+            self._control.close()
+        if self._line is not None:
+            self._line.close()
+        if self._container is not None:
+            _remove(self._api, self._container)
+        if self._output is not None:
+            self._output.stop(0)
+        self._wake.close()
+
+    def _create(self) -> None:
+        spec = self._spec
+        with _engine(spec.name):
+            try:
+                created = self._api.create_container_from_config(_config(spec), spec.name)
+            except docker.errors.ImageNotFound as error:
+                raise EnvironmentFault(
+                    f"the engine has no image {spec.image_id}", place=spec.name, mend="run `make setup`"
+                ) from error
+            self._container = created["Id"]
+            actual = self._api.inspect_container(self._container)["Image"]
+        if actual != spec.image_id:
+            raise PinMismatch(
+                f"the engine would run {actual} instead of the pinned {spec.image_id}",
+                place=spec.name,
+                mend="run `make setup` to resolve the pins again",
+            )
+
+    def _start(self, sink: OutputSink | None) -> None:
+        with _engine(self._spec.name):
+            attached = self._api.attach_socket(self._container, {"stdout": 1, "stderr": 1, "stream": 1})
+            # The SDK's own object carries the SDK's time-out, and an agent may be silent for longer.
+            stream = socket.socket(fileno=os.dup(attached.fileno()))
+            attached.close()
+            stream.settimeout(None)
+            self._output = OutputReader(
+                stream, tty=self._spec.tty is not None, sink=sink, notify=self._wake.set
+            )
+            self._output.start()
+            self._api.start(self._container)
+
+    def _accept(self, control: ControlSocket, deadline: float) -> None:
+        while self._line is None:
+            self._line = control.accept(self._until(deadline), self._wake)
+            if self._line is None:
+                self._check(deadline)
+
+    def _expect(self, kind: type[_M], deadline: float | None = None) -> _M:
+        """The next message, which has to be of this kind. The default deadline is the command's own."""
+        assert self._line is not None
+        message: Message | None = None
+        while message is None:
+            until = self._deadline() if deadline is None else deadline
+            message = self._line.receive(self._until(until), self._wake)
+            if message is None:
+                self._check(until)
+        if isinstance(message, Closed):
+            raise self._broken()
+        if isinstance(message, Failed):
+            what = f"PID 1 could not start {self._spec.argv[0]}: {message.text} (errno {message.errno})"
+            raise CellFault("engine", what, place=self._spec.name)
+        if not isinstance(message, kind):
+            raise CellFault("engine", f"PID 1 said {message} out of turn", place=self._spec.name)
+        return message
+
+    def _send(self, command: Command) -> None:
+        assert self._line is not None
+        self._line.send(command)
+
+    def _deadline(self) -> float | None:
+        """When PID 1 must have said `end`; None while the clock is paused: who paused it resumes or kills."""
+        with self._clock:
+            if self._killed is not None:
+                return self._killed[0] + END_GRACE_S
+            if self._paused_at is not None:
+                return None
+            return self._started + self._spec.time_limit_s + self._paused_s + END_GRACE_S
+
+    def _until(self, deadline: float | None) -> float | None:
+        """`deadline`, or earlier where the output has ended: then the container, or the engine, is gone."""
+        assert self._output is not None
+        ended_at = self._output.ended_at
+        if ended_at is None:
+            return deadline
+        return min(ended_at + LINE_GRACE_S, deadline if deadline is not None else math.inf)
+
+    def _check(self, deadline: float | None) -> None:
+        """Nothing was said: raises where nothing more is to be waited for."""
+        assert self._output is not None
+        if self._output.error is not None:
+            raise self._output.error
+        now = time.monotonic()
+        if self._output.ended_at is not None and now >= self._output.ended_at + LINE_GRACE_S:
+            raise self._broken()
+        if deadline is not None and now >= deadline:
+            late = f"PID 1 did not answer in time (limit {self._spec.time_limit_s:g} s)"
+            if self._killed is not None:
+                late = f"PID 1 did not answer `kill` ({self._killed[1]}) within {END_GRACE_S:g} s"
+            raise CellFault("engine", late, place=self._spec.name)
+
+    def _finish_output(self) -> None:
+        assert self._output is not None
+        complete = self._output.stop(OUTPUT_GRACE_S)
+        if self._output.error is not None:
+            raise self._output.error
+        if not complete:
+            raise CellFault(
+                "engine",
+                f"the container's output did not end within {OUTPUT_GRACE_S:g} s",
+                place=self._spec.name,
+            )
+
+    def _broken(self) -> CellFault:
+        """Why the control line or the output ended before the command did, by the engine's own account."""
+        try:
+            exit_code, oom = self._obituary()
+        except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
+            return CellFault("engine", f"the engine went away: {_reason(error)}", place=self._spec.name)
+        if exit_code is None:
+            return CellFault("engine", "the engine dropped a container that still ran", place=self._spec.name)
+        if exit_code == _MODEL_LOST:
+            return CellFault(
+                "gateway", "the gateway ended its connection to the container", place=self._spec.name
+            )
+        text = _DEATHS.get(exit_code, f"PID 1 exited with {exit_code}")
+        if oom and exit_code == _KILLED:
+            text = (
+                f"PID 1 was killed: the container's {self._spec.limits.memory_bytes} bytes of memory ran out"
+            )
+        return CellFault("engine", text, place=self._spec.name)
+
+    def _obituary(self) -> tuple[str | None, bool]:
+        """The exit code of the container (None: it runs) and whether the engine saw its memory run out.
+
+        From the engine's recent events, for the container itself removes itself.
+        """
+        oom = False
+        events = self._api.events(
+            since=1,
+            until=int(time.time() + LINE_GRACE_S),
+            filters={"container": self._container, "event": ["oom", "die"]},
+            decode=True,
+        )
+        for event in events:
+            if event["Action"] == "oom":
+                oom = True
+            else:
+                events.close()
+                return event["Actor"]["Attributes"]["exitCode"], oom
+        return None, oom
+
+
+def _config(spec: ContainerSpec) -> dict[str, Any]:
+    """The engine's words for a hardened container with cab's PID 1."""
+    init = [f"{RUN_DIR}/init"]
+    if spec.model_socket:
+        init += ["--model", f"{RUN_DIR}/model.sock", "--port", str(GATEWAY_PORT)]
+    init += ["--limit-ms", str(max(1, round(spec.time_limit_s * 1000)))]
+    if spec.tty is not None:
+        init += ["--tty", f"{spec.tty.columns}x{spec.tty.rows}"]
+    limits = spec.limits
+    return {
+        "Image": spec.image_id,
+        "Entrypoint": [*init, "--"],
+        "Cmd": list(spec.argv),
+        "Env": [f"{name}={value}" for name, value in spec.env.items()],
+        "WorkingDir": spec.workdir,
+        "User": f"{spec.user[0]}:{spec.user[1]}",
+        "Labels": spec.labels,
+        "Hostname": "localhost",
+        "Tty": spec.tty is not None,
+        "Healthcheck": {"Test": ["NONE"]},
+        # PID 1 heeds no signal, since the agent could send it too.
+        "StopSignal": "SIGKILL",
+        "HostConfig": {
+            "AutoRemove": True,
+            "NetworkMode": "none",
+            "ReadonlyRootfs": True,
+            "CapDrop": ["ALL"],
+            "SecurityOpt": ["no-new-privileges"],
+            "IpcMode": "private",
+            "Init": False,
+            "LogConfig": {"Type": "none"},
+            "Memory": limits.memory_bytes,
+            "MemorySwap": limits.memory_bytes,
+            "NanoCpus": round(limits.cpus * 1e9),
+            "PidsLimit": limits.pids,
+            # A crash is not to leave a core file among the agent's changes.
+            "Ulimits": [{"Name": "core", "Soft": 0, "Hard": 0}],
+            "Tmpfs": {"/tmp": f"rw,nosuid,nodev,exec,mode=1777,size={limits.tmp_bytes}"},
+            "Mounts": [
+                {"Type": "bind", "Source": str(source), "Target": target, "ReadOnly": read_only}
+                for source, target, read_only in (
+                    (spec.run_dir, RUN_DIR, True),
+                    *((mount.source, mount.target, mount.read_only) for mount in spec.mounts),
+                )
+            ],
+        },
+    }
+
+
+@contextmanager
+def _engine(place: str) -> Iterator[None]:
+    """Turns what the SDK raises into cab's errors."""
+    try:
+        yield
+    except docker.errors.APIError as error:
+        raise CellFault("engine", f"the engine refused: {_reason(error)}", place=place) from error
+    except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
+        raise CellFault("engine", f"the engine does not answer: {_reason(error)}", place=place) from error
+
+
+def _remove(api: Any, container: str) -> None:
+    """Ends and removes a container; one that is gone or going already is fine."""
+    with _engine(container[:12]):
+        try:
+            api.remove_container(container, force=True, v=True)
+        except docker.errors.APIError as error:
+            if error.status_code not in {404, 409}:
+                raise
+
+
+def _reason(error: Exception) -> str:
+    explanation = getattr(error, "explanation", None)
+    return (
+        str(explanation or error).strip().splitlines()[0]
+        if str(explanation or error).strip()
+        else repr(error)
+    )
+
+
+def _no_engine(error: Exception) -> EnvironmentFault:
+    text = str(error)
+    if "Permission denied" in text or "PermissionError" in text:
+        return EnvironmentFault(
+            "no permission to use the Docker engine", mend="run as root or as a member of the group docker"
+        )
+    return EnvironmentFault(
+        f"no Docker engine answers: {_reason(error)}", mend="start dockerd, or set DOCKER_HOST"
+    )

@@ -1,0 +1,18 @@
+"""Building, locking and checking of the images that cells run in. See docs/images.md."""
+
+from orchestrator.sandbox.images.builder import Layout, Progress, build, init_is_current
+from orchestrator.sandbox.images.check import stale, verify
+from orchestrator.sandbox.images.lock import Finding, Lock, LockedImage, load_lock
+
+__all__ = [
+    "Finding",
+    "Layout",
+    "Lock",
+    "LockedImage",
+    "Progress",
+    "build",
+    "init_is_current",
+    "load_lock",
+    "stale",
+    "verify",
+]

@@ -1,0 +1,80 @@
+"""Whether what images.lock says is still what the engine has and what the repository asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import docker
+
+from orchestrator.errors import EnvironmentFault
+from orchestrator.sandbox.images import engine
+from orchestrator.sandbox.images.builder import Layout, init_is_current
+from orchestrator.sandbox.images.lock import Finding, Lock, LockedImage
+from orchestrator.sandbox.images.recipe import BASE, INIT, ROOT, Recipe, load_recipes
+from orchestrator.sandbox.images.root import load_pin
+
+
+def verify(
+    lock: Lock, *, layout: Layout | None = None, client: docker.DockerClient | None = None
+) -> list[Finding]:
+    """Compare lock, repository and engine, and run every image's version commands; no finding means all agree.
+
+    Raises EnvironmentFault when no engine answers.
+    """
+    layout = layout or Layout()
+    client = client or engine.connect()
+    recipes = load_recipes(layout.images)
+    findings = list(stale(lock, layout))
+    for name, locked in lock.images.items():
+        findings += _in_engine(client, name, locked, recipes.get(name))
+    return findings
+
+
+def stale(lock: Lock, layout: Layout) -> Iterator[Finding]:
+    """What can be told without an engine: images that are missing in the lock or were made from other inputs."""
+    recipes = load_recipes(layout.images)
+    if BASE in recipes and ROOT in lock.images:
+        if lock.images[ROOT].inputs_hash != load_pin(layout.pin).inputs_hash():
+            yield Finding(ROOT, "images/base/base.pin has changed since it was made", _mend(BASE))
+    for name, recipe in recipes.items():
+        locked = lock.images.get(name)
+        if locked is None:
+            yield Finding(name, "is not in images.lock", _mend(name))
+            continue
+        missing = [parent for parent in recipe.parents.values() if parent not in lock.images]
+        if missing:
+            yield Finding(name, f"stands on {', '.join(missing)}, not in images.lock", _mend(name))
+            continue
+        parents = {parent: lock.images[parent].id for parent in recipe.parents.values()}
+        if locked.inputs_hash != recipe.inputs_hash(parents):
+            yield Finding(name, "its files or its parent changed since it was built", _mend(name))
+        elif name == INIT and not init_is_current(layout, lock):
+            yield Finding(name, f"{layout.init} is missing or is not the image's own", _mend(name))
+
+
+def _in_engine(
+    client: docker.DockerClient, name: str, locked: LockedImage, recipe: Recipe | None
+) -> list[Finding]:
+    if engine.find_image(client, locked.id) is None:
+        return [Finding(name, f"the engine has no {locked.id}", _mend(name))]
+    found = []
+    tagged = engine.find_image(client, locked.tag)
+    if tagged is None or tagged.id != locked.id:
+        problem = f"{locked.tag} is {tagged.id if tagged else 'gone'}, the lock says {locked.id}"
+        found.append(Finding(name, problem, f"remove {name} from images.lock, then {_mend(name)}"))
+    try:
+        versions = engine.read_versions(client, locked.id, locked.parent)
+    except EnvironmentFault as error:
+        return [*found, Finding(name, str(error), f"run `cab images build --force {name}`")]
+    for tool, version in versions.items():
+        if locked.versions.get(tool) != version:
+            problem = f"{tool} says {version!r}, the lock {locked.versions.get(tool)!r}"
+            found.append(Finding(name, problem, _mend(name)))
+    if recipe and recipe.version and name in versions and recipe.version not in versions[name].split():
+        problem = f"{name} says {versions[name]!r}, its adapter pins {recipe.version!r}"
+        found.append(Finding(name, problem, f"make images/{name} agree with its adapter"))
+    return found
+
+
+def _mend(name: str) -> str:
+    return f"run `cab images build {name}`"

@@ -1,0 +1,153 @@
+"""What the building of images asks of the engine."""
+
+from __future__ import annotations
+
+import io
+import shlex
+import tarfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import docker
+from docker.errors import APIError, ContainerError, DockerException, ImageNotFound, NotFound
+from docker.models.images import Image
+
+from orchestrator.errors import EnvironmentFault
+
+READS_LABEL = "cab.reads."
+"""`LABEL cab.reads.<tool>="<command>"` in a Dockerfile: the command whose first line tells the tool's version."""
+
+AGENT_UID = 1000
+_READ_TIMEOUT_S = 600
+_TAIL_LINES = 15
+
+
+def connect() -> docker.DockerClient:
+    """A client of the engine. Raises EnvironmentFault when none answers."""
+    try:
+        client = docker.from_env(timeout=_READ_TIMEOUT_S)
+        client.ping()
+    except DockerException as error:
+        raise EnvironmentFault(
+            f"no Docker engine answers: {error}", mend="run `make setup`, or see `cab doctor`"
+        ) from None
+    return client
+
+
+def build(
+    client: docker.DockerClient,
+    context: bytes,
+    *,
+    name: str,
+    tag: str,
+    arguments: Mapping[str, str],
+    labels: Mapping[str, str],
+    use_cache: bool,
+    log: Path,
+    say: Callable[[str], None],
+) -> str:
+    """Build one image and give its id. All that the engine prints goes to `log`, each step also to `say`.
+
+    Raises EnvironmentFault with the end of the log.
+    """
+    image_id = ""
+    with log.open("w", encoding="utf-8") as file:
+        stream = client.api.build(
+            fileobj=io.BytesIO(context),
+            custom_context=True,
+            tag=tag,
+            buildargs=dict(arguments),
+            labels=dict(labels),
+            nocache=not use_cache,
+            rm=True,
+            forcerm=True,
+            decode=True,
+        )
+        for event in stream:
+            text = event.get("stream", "")
+            file.write(text)
+            if text.startswith("Step "):
+                say(text.strip())
+            if "error" in event:
+                file.write(f"{event['error']}\n")
+                file.flush()
+                raise EnvironmentFault(
+                    f"image {name} cannot be built: {event['error']}",
+                    place=str(log),
+                    mend=f"see the end of that file, then run `cab images build {name}`",
+                )
+            image_id = event.get("aux", {}).get("ID", image_id)
+    if not image_id:
+        raise EnvironmentFault(
+            f"the engine told no id for image {name}", place=str(log), mend="see that file"
+        )
+    return image_id
+
+
+def log_tail(log: Path) -> list[str]:
+    """The last lines of a build's log."""
+    if not log.is_file():
+        return []
+    return log.read_text(encoding="utf-8", errors="replace").splitlines()[-_TAIL_LINES:]
+
+
+def find_image(client: docker.DockerClient, name: str) -> Image | None:
+    """The image of a tag or an id, if the engine has it."""
+    try:
+        return client.images.get(name)
+    except ImageNotFound:
+        return None
+
+
+def read_versions(client: docker.DockerClient, image_id: str, parent_id: str | None) -> dict[str, str]:
+    """Run each command of the image's own `cab.reads.*` labels as the agent's uid, read-only, without a network.
+
+    Labels that it has from its parent are the parent's to answer for. Raises EnvironmentFault when a command fails.
+    """
+    parent = find_image(client, parent_id) if parent_id else None
+    inherited = parent.labels if parent else {}
+    return {
+        label.removeprefix(READS_LABEL): _first_line(client, image_id, command)
+        for label, command in sorted(client.images.get(image_id).labels.items())
+        if label.startswith(READS_LABEL) and inherited.get(label) != command
+    }
+
+
+def _first_line(client: docker.DockerClient, image_id: str, command: str) -> str:
+    try:
+        output = client.containers.run(
+            image_id,
+            shlex.split(command),
+            remove=True,
+            network_mode="none",
+            read_only=True,
+            user=f"{AGENT_UID}:{AGENT_UID}",
+            cap_drop=["ALL"],
+            security_opt=["no-new-privileges"],
+            tmpfs={"/tmp": "exec", "/home/agent": f"exec,uid={AGENT_UID},gid={AGENT_UID}"},
+            environment={"HOME": "/home/agent"},
+        )
+    except (ContainerError, APIError) as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise EnvironmentFault(
+            f"`{command}` fails as uid {AGENT_UID} with a read-only root: {reason}", place=image_id
+        ) from error
+    lines = output.decode(errors="replace").strip().splitlines()
+    return lines[0].strip() if lines else ""
+
+
+def copy_out(client: docker.DockerClient, image_id: str, source: str) -> bytes:
+    """The content of one file of an image. Raises EnvironmentFault when it is not there."""
+    container = client.containers.create(image_id, command=[source], network_mode="none")
+    try:
+        stream, _ = container.get_archive(source)
+        with tarfile.open(fileobj=io.BytesIO(b"".join(stream))) as tar:
+            member = tar.next()
+            file = tar.extractfile(member) if member else None
+            if file is None:
+                raise EnvironmentFault(f"{source} is not a file", place=image_id)
+            return file.read()
+    except NotFound:
+        raise EnvironmentFault(f"holds no {source}", place=image_id, mend="see its Dockerfile") from None
+    finally:
+        container.remove(force=True)

@@ -1,0 +1,86 @@
+"""images.lock: which images this machine built or pulled, by id. It is written by the build and not committed."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from orchestrator.errors import EnvironmentFault
+
+MEND = "run `cab images build`"
+
+
+class LockedImage(BaseModel):
+    """One image as it was resolved.
+
+    `id` is what runs. `parent` is the id of the image it stands on. `versions` was read back from the image itself.
+    `size` is in bytes.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    tag: str
+    inputs_hash: str
+    parent: str | None
+    versions: dict[str, str]
+    built_at: str
+    size: int
+
+
+class Lock(BaseModel):
+    """All images that this machine has resolved."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_version: Literal[1] = 1
+    images: dict[str, LockedImage] = {}
+
+    def image(self, name: str) -> LockedImage:
+        """The image of images/<name>. Raises EnvironmentFault when it is not in the lock."""
+        if name not in self.images:
+            raise EnvironmentFault(f"no image {name!r}", place="images.lock", mend=f"{MEND} {name}")
+        return self.images[name]
+
+    def with_image(self, name: str, image: LockedImage) -> Lock:
+        """This lock with one image added or replaced."""
+        return self.model_copy(update={"images": {**self.images, name: image}})
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong with one locked image, and its mend."""
+
+    image: str
+    problem: str
+    mend: str
+
+
+def load_lock(path: Path) -> Lock:
+    """Read images.lock. Raises EnvironmentFault when it is missing or cannot be read."""
+    try:
+        return Lock.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        raise EnvironmentFault("no image was built yet", place=str(path), mend=MEND) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise EnvironmentFault(
+            f"{field}: {first['msg']}", place=str(path), mend=f"remove it, then {MEND}"
+        ) from None
+
+
+def save_lock(lock: Lock, path: Path) -> None:
+    """Replace images.lock in one step, so that a reader never sees half of it."""
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", dir=path.parent, prefix=".images.lock-", delete=False
+    ) as file:
+        file.write(lock.model_dump_json(indent=2) + "\n")
+    staged = Path(file.name)
+    staged.chmod(0o644)
+    os.replace(staged, path)

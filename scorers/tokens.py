@@ -1,0 +1,116 @@
+"""Tokens: what the cell cost, counted on the wire by the gateway and never taken from a CLI's own report.
+
+A call that failed before the model answered consumed nothing and is not counted. Every other call must have
+stated its usage; where one did not, the sums are null and `known` holds what is certain: a lower bound.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from scorers.axis import Axis
+from scorers.evidence import Evidence, Model, ModelCall
+
+ANSWERED_THEN_FAILED = {"stream_cut", "client_gone"}
+REFUSED_BY_CAB = {"limit", "unauthorised"}
+
+
+class TokenSums(Model):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    total_tokens: int = 0
+
+
+class Tokens(Axis):
+    """Normalised sums over the counted calls. `prompt_tokens` includes cache reads and writes,
+    `completion_tokens` includes reasoning. `usage_raw` holds what the upstream stated, call by call.
+
+    `model_calls` counts the calls sent upstream, `calls_failed` those of them that ended in an error.
+    """
+
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    total_tokens: int | None
+    model_calls: int | None
+    calls_failed: int | None
+    calls_without_usage: int | None
+    tokens_per_correct_task: int | None
+    pass_used_for_division: Literal[0, 1] | None
+    cached_read: int | None
+    cache_write: int | None
+    reasoning: int | None
+    known: TokenSums | None
+    usage_raw: list[dict[str, Any] | None] | None
+    source: Literal["wire"] | None
+    cost_usd: float | None = None
+    cost_source: str | None = None
+
+
+def score(evidence: Evidence, passed: Literal[0, 1] | None) -> Tokens:
+    """Sum the usage of the calls. No calls on a recorded wire is a measurement: 0 tokens."""
+    reasons = {
+        "cost_usd": "the price of the model is not known to this version",
+        "cost_source": "no cost was computed",
+    }
+    if passed is None:
+        reasons["pass_used_for_division"] = "pass was not measured"
+    if not evidence.wire_recorded:
+        return _unrecorded(passed, reasons)
+    sent = [call for call in evidence.calls if call.error not in REFUSED_BY_CAB]
+    counted = [call for call in sent if _counts(call)]
+    missing = sum(call.usage is None for call in counted)
+    known = _known(counted)
+    if missing:
+        why = f"{missing} of {len(counted)} counted calls stated no usage"
+        reasons |= dict.fromkeys(("prompt_tokens", "completion_tokens", "total_tokens"), why)
+    total = None if missing else known.total_tokens
+    if passed != 1:
+        reasons["tokens_per_correct_task"] = reasons.get("pass_used_for_division", "the cell did not pass")
+    elif total is None:
+        reasons["tokens_per_correct_task"] = reasons["total_tokens"]
+    return Tokens(
+        prompt_tokens=None if missing else known.prompt_tokens,
+        completion_tokens=None if missing else known.completion_tokens,
+        total_tokens=total,
+        model_calls=len(sent),
+        calls_failed=sum(call.error is not None for call in sent),
+        calls_without_usage=missing,
+        tokens_per_correct_task=total if passed == 1 else None,
+        pass_used_for_division=passed,
+        cached_read=_detail(counted, "cached_read", reasons),
+        cache_write=_detail(counted, "cache_write", reasons),
+        reasoning=_detail(counted, "reasoning", reasons),
+        known=known,
+        usage_raw=[call.usage_raw for call in counted],
+        source="wire",
+        reasons=reasons,
+    )
+
+
+def _counts(call: ModelCall) -> bool:
+    return call.error is None or call.error in ANSWERED_THEN_FAILED or call.usage is not None
+
+
+def _known(calls: list[ModelCall]) -> TokenSums:
+    stated = [call.usage for call in calls if call.usage is not None]
+    prompt = sum(usage.input for usage in stated)
+    completion = sum(usage.output for usage in stated)
+    return TokenSums(prompt_tokens=prompt, completion_tokens=completion, total_tokens=prompt + completion)
+
+
+def _detail(
+    calls: list[ModelCall], name: Literal["cached_read", "cache_write", "reasoning"], reasons: dict[str, str]
+) -> int | None:
+    values: list[int | None] = [getattr(call.usage, name, None) for call in calls]
+    stated = [value for value in values if value is not None]
+    if len(stated) < len(values):
+        reasons[name] = f"{len(values) - len(stated)} of {len(values)} counted calls did not state it"
+        return None
+    return sum(stated)
+
+
+def _unrecorded(passed: Literal[0, 1] | None, reasons: dict[str, str]) -> Tokens:
+    always = {"pass_used_for_division", "reasons"}
+    nothing: dict[str, Any] = {name: None for name in Tokens.model_fields if name not in always}
+    why = dict.fromkeys(nothing, "the wire was not recorded")
+    return Tokens(**nothing, pass_used_for_division=passed, reasons=why | reasons)
