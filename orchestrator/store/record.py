@@ -301,5 +301,6 @@ def parse(kind: type[R], raw: bytes, *, place: str) -> R:
 
 
 def to_json(record: BaseModel) -> bytes:
-    """A record as it is stored: indented, so that a person can read it."""
-    return record.model_dump_json(indent=1).encode() + b"\n"
+    """A record as it is stored: indented, so that a person can read it. Half a surrogate pair becomes '?'."""
+    text = json.dumps(record.model_dump(mode="json"), indent=1, ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8", "replace") + b"\n"

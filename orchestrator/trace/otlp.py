@@ -49,6 +49,8 @@ class OtlpExport:
         closing = threading.Thread(target=self._batch.shutdown, name="otlp-close", daemon=True)
         closing.start()
         closing.join(timeout_s)
+        if closing.is_alive():
+            self._counter.shutdown()  # ends its retries; what is still being sent ends by the exporter's timeout
         return self._counter.missing()
 
 
