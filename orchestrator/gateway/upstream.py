@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import random
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -137,7 +138,7 @@ class Upstream:
     async def _attempt(self, wire: WireFormat, url: URL, headers: Mapping[str, str], body: bytes) -> Reply:
         try:
             response = await self.session.post(
-                url, data=body, headers=headers, allow_redirects=False, skip_auto_headers=_SKIP_DEFAULTS
+                url, data=io.BytesIO(body), headers=headers, allow_redirects=False, skip_auto_headers=_SKIP_DEFAULTS
             )
         except _CONNECTION_ERRORS as error:
             # A server may close an idle connection in the instant in which it is used again: no reason to
