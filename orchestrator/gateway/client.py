@@ -182,8 +182,8 @@ class Gateway:
         """Take answers and events until the gateway is gone, then tell everyone who waits."""
         assert self._process.stdout is not None
         try:
-            with self._process.stdout as answers:
-                for line in answers:
+            with self._process.stdout as lines:
+                for line in lines:
                     self._dispatch(json.loads(line))
         finally:
             self._process.kill()

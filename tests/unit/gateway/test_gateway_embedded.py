@@ -75,13 +75,20 @@ class FakeCli:
             for call in message["tool_calls"]:
                 name, arguments = call["function"]["name"], json.loads(call["function"]["arguments"])
                 self.used.append(name)
-                messages.append({"role": "tool", "tool_call_id": call["id"], "content": self.do(name, arguments)})
+                messages.append(
+                    {"role": "tool", "tool_call_id": call["id"], "content": self.do(name, arguments)}
+                )
         raise AssertionError("the model does not end")
 
     async def _ask(
         self, client: aiohttp.ClientSession, messages: list[dict[str, Any]], tools: list[dict[str, Any]]
     ) -> dict[str, Any]:
-        body = {"model": "m", "messages": messages, "stream": self.stream, **({"tools": tools} if tools else {})}
+        body = {
+            "model": "m",
+            "messages": messages,
+            "stream": self.stream,
+            **({"tools": tools} if tools else {}),
+        }
         async with client.post(URL, json=body, headers=AUTH) as response:
             assert response.status == 200
             text = await response.text()
@@ -93,7 +100,8 @@ class FakeCli:
         if name in self.broken_tools:
             return "Error: oldString not found in content"
         if name == "bash":
-            done = subprocess.run(["sh", "-c", arguments["command"]], cwd=self.workdir, capture_output=True, text=True)
+            command = ["sh", "-c", arguments["command"]]
+            done = subprocess.run(command, cwd=self.workdir, capture_output=True, text=True, check=False)
             return done.stdout + done.stderr
         path = self.workdir / Path(arguments["filePath"]).relative_to("/workdir")
         if name == "read":
@@ -117,7 +125,7 @@ def play(folder: Path, script: Script, **changes: Any) -> tuple[FakeCli, str, Ce
     route = scripted(folder, script)
 
     async def run() -> str:
-        server = GatewayServer(lambda event, cell: None)
+        server = GatewayServer(lambda *_: None)
         await server.open_cell(route)
         try:
             async with aiohttp.ClientSession(connector=aiohttp.UnixConnector(str(route.socket))) as client:
@@ -129,7 +137,13 @@ def play(folder: Path, script: Script, **changes: Any) -> tuple[FakeCli, str, Ce
 
 
 def reference(**changes: Any) -> Script:
-    values = {"kind": "reference", "before": BEFORE, "files": AFTER, "reproduce": REPRODUCE, "final_message": "Fixed."}
+    values = {
+        "kind": "reference",
+        "before": BEFORE,
+        "files": AFTER,
+        "reproduce": REPRODUCE,
+        "final_message": "Fixed.",
+    }
     return Script(**(values | changes))
 
 
@@ -178,7 +192,9 @@ def test_shell_alone_is_enough(tmp_path: Path) -> None:
 
 def test_edit_that_did_nothing_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = FakeCli.do
-    monkeypatch.setattr(FakeCli, "do", lambda self, name, given: "OK" if name == "edit" else real(self, name, given))
+    monkeypatch.setattr(
+        FakeCli, "do", lambda self, name, given: "OK" if name == "edit" else real(self, name, given)
+    )
     cli, _, _ = play(tmp_path, reference())
     assert solved(cli)
 
@@ -194,7 +210,9 @@ def test_refusal_changes_nothing_in_four_turns(tmp_path: Path) -> None:
     for number, before in enumerate(({}, {"calc.py": BEFORE["calc.py"]})):
         folder = tmp_path / str(number)
         folder.mkdir()
-        cli, final, route = play(folder, reference(before=before, files=dict(before), final_message="Cannot be done."))
+        cli, final, route = play(
+            folder, reference(before=before, files=dict(before), final_message="Cannot be done.")
+        )
         assert final == "Cannot be done."
         assert len([call for call in read_calls(route.calls_path, route.wire_path, 0.0) if call.main]) >= 4
         assert (cli.workdir / "calc.py").read_text() == BEFORE["calc.py"]

@@ -29,7 +29,9 @@ def answer(call_id: str, content: Any) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": call_id, "content": content}
 
 
-def body(index: int, messages: list[Any], reply: dict[str, Any] | None = None, *, tools: bool = True) -> WireBody:
+def body(
+    index: int, messages: list[Any], reply: dict[str, Any] | None = None, *, tools: bool = True
+) -> WireBody:
     request: dict[str, Any] = {"messages": messages, **({"tools": [{"x": 1}]} if tools else {})}
     return WireBody(index, request, {"choices": [{"index": 0, "message": reply or assistant(content="ok")}]})
 
@@ -39,7 +41,9 @@ def call(index: int, *, main: bool = True) -> ModelCall:
 
 
 def raw(index: int, **changes: Any) -> RawCall:
-    return RawCall(index=index, wire="chat", path="/", start=50.0 + index, end=60.0, request_hash="0", **changes)
+    return RawCall(
+        index=index, wire="chat", path="/", start=50.0 + index, end=60.0, request_hash="0", **changes
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,7 +74,9 @@ def test_usage_is_never_invented(stated: dict[str, Any] | None, expected: tuple[
 
 def test_times_are_relative_and_calls_in_order(tmp_path: Path) -> None:
     lines = [raw(1, first_byte=52.0, waits=[(51.0, 51.5)]), raw(0)]
-    (tmp_path / "calls").write_text("".join(line.model_dump_json() + "\n" for line in lines) + '{"index": 2, "wi')
+    (tmp_path / "calls").write_text(
+        "".join(line.model_dump_json() + "\n" for line in lines) + '{"index": 2, "wi'
+    )
     first, second = read_calls(tmp_path / "calls", tmp_path / "none", 50.0)
     assert (first.index, first.start, first.first_byte) == (0, 0.0, None)
     assert (second.start, second.end, second.first_byte) == (1.0, 10.0, 2.0)
@@ -79,7 +85,10 @@ def test_times_are_relative_and_calls_in_order(tmp_path: Path) -> None:
 
 
 def test_damaged_files(tmp_path: Path) -> None:
-    members = [gzip.compress(json.dumps({"index": n, "request": {}, "response": "x" * 99}).encode() + b"\n") for n in (0, 1)]
+    members = [
+        gzip.compress(json.dumps({"index": n, "request": {}, "response": "x" * 99}).encode() + b"\n")
+        for n in (0, 1)
+    ]
     path = tmp_path / "wire"
     path.write_bytes(members[0] + members[1][:-12])
     assert [wire.index for wire in read_wire(path)] == [0]
@@ -103,7 +112,11 @@ def test_tool_call_runs_from_the_response_to_the_request_with_its_result() -> No
     first = assistant(asked("a"), asked("b", '{"p": 2}'))
     wire = [
         body(0, [{"role": "user", "content": "do"}], first),
-        body(1, [first, answer("a", "ra"), answer("b", [{"type": "text", "text": "rb"}])], assistant(asked("c"))),
+        body(
+            1,
+            [first, answer("a", "ra"), answer("b", [{"type": "text", "text": "rb"}])],
+            assistant(asked("c")),
+        ),
         body(2, [first, answer("a", "ra"), answer("b", "rb")]),
     ]
     found = tool_calls(wire, [call(n) for n in range(3)])
@@ -120,11 +133,16 @@ def test_rewritten_ids_are_followed_by_name_and_arguments() -> None:
         body(2, [told, answer("x1", "first"), again, answer("x2", "second")]),
     ]
     found = tool_calls(wire, [call(n) for n in range(3)])
-    assert [(tool.call_id, tool.end, tool.result) for tool in found] == [("a", 10.0, "first"), ("b", 20.0, "second")]
+    assert [(tool.call_id, tool.end, tool.result) for tool in found] == [
+        ("a", 10.0, "first"),
+        ("b", 20.0, "second"),
+    ]
 
 
 def test_streamed_deltas_are_assembled() -> None:
-    def part(index: int | None, name: str | None, arguments: str, call_id: str | None = None) -> dict[str, Any]:
+    def part(
+        index: int | None, name: str | None, arguments: str, call_id: str | None = None
+    ) -> dict[str, Any]:
         given = {"index": index, "id": call_id, "function": {"name": name, "arguments": arguments}}
         return chunk({"tool_calls": [{key: value for key, value in given.items() if value is not None}]})
 

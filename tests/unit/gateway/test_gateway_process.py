@@ -54,7 +54,7 @@ def limited_once() -> Iterator[str]:
     answers = iter([429])
 
     class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:  # noqa: N802 - the name that http.server calls
+        def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
             body = json.dumps(completion()).encode()
             self.send_response(next(answers, 200))
@@ -104,7 +104,9 @@ def test_faults_name_the_cell(tmp_path: Path) -> None:
 
 def test_no_key_in_environment_arguments_or_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CAB_KEY", KEY)
-    with Gateway.start([Endpoint(name="up", base_url="http://127.0.0.1:1", key=KEY)], log=tmp_path / "log") as gateway:
+    with Gateway.start(
+        [Endpoint(name="up", base_url="http://127.0.0.1:1", key=KEY)], log=tmp_path / "log"
+    ) as gateway:
         for name in ("environ", "cmdline"):
             assert KEY.encode() not in Path(f"/proc/{gateway.pid}/{name}").read_bytes()
         assert (tmp_path / "log").read_bytes() == b""

@@ -39,13 +39,18 @@ def test_other_bytes_stay() -> None:
     assert set_members(text, members(text), {"model": "n"}) == text.replace('"m"', '"n"')
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"a"}', '{"a":1,}', "{1:2}", '{"a":1} 2', '{"a":' + "[" * 99999])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", '{"a"}', '{"a":1,}', "{1:2}", '{"a":1} 2', '{"a":' + "[" * 99999]
+)
 def test_text_that_is_no_object(text: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         members(text)
 
 
-@given(st.lists(st.sampled_from([b"data: a", b"data:b\ndata: c", b": x", b"event: e\r\ndata: d"]), max_size=5), st.data())
+@given(
+    st.lists(st.sampled_from([b"data: a", b"data:b\ndata: c", b": x", b"event: e\r\ndata: d"]), max_size=5),
+    st.data(),
+)
 def test_events_are_whole_however_the_stream_is_cut(bodies: list[bytes], data: st.DataObject) -> None:
     ends = [data.draw(st.sampled_from([b"\n\n", b"\r\n\r\n"])) for _ in bodies]
     events = [body + end for body, end in zip(bodies, ends, strict=True)]
