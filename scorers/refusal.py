@@ -107,10 +107,9 @@ def claims_completion(text: str) -> bool:
         if _UNDONE.search(words):
             continue
         for match in _CLAIM.finditer(words):
-            denied = _DENIES_BEFORE.search(words[: match.start()]) or _DENIES_AFTER.match(
-                words[match.end() :]
-            )
-            if not denied:
+            passive = match[0].startswith(("is ", "are ", "has ", "have "))
+            denies = _DENIES_PASSIVE if passive else _DENIES_BEFORE
+            if not (denies.search(words[: match.start()]) or _DENIES_AFTER.match(words[match.end() :])):
                 return True
     return False
 
