@@ -101,7 +101,7 @@ def of_agent(end: AgentEnd, calls: Sequence[ModelCall], *, exit_code_tells: bool
 
 def of_verification(agent: Outcome, verification: Verification) -> Outcome:
     """The final outcome: the agent's, unless the verifier failed where the reference fails as well."""
-    if verification.reward is None and verification.reference_passes is False:
+    if verification.reference_passes is False:
         return Outcome("verify_error", detail="the reference solution fails in this verifier as well")
     return agent
 

@@ -170,12 +170,12 @@ class Classifier:
 class Difference:
     """What changed between two listings: `changes` for the scorers, `patch` of the agent's own changes.
 
-    `paths` are the real paths of the agent's own changes, for whoever has to copy them.
+    `own` holds the agent's own changes by their real path, with what is there now (None: nothing).
     """
 
     changes: list[FileChange]
     patch: bytes
-    paths: list[str]
+    own: dict[str, FileState | None]
 
 
 def compare(template: Template, workdir: Path, after: Manifest, classify: Classifier) -> Difference:
@@ -183,7 +183,7 @@ def compare(template: Template, workdir: Path, after: Manifest, classify: Classi
     before = template.before
     changed = [path for path in sorted({*before, *after}) if before.get(path) != after.get(path)]
     if not changed:
-        return Difference([], b"", [])
+        return Difference([], b"", {})
     own = [path for path in changed if classify(path) == "agent"]
     patch, lines, renames = _diff(template, workdir, after, own)
     sources = set(renames.values())
@@ -209,7 +209,7 @@ def compare(template: Template, workdir: Path, after: Manifest, classify: Classi
                 }
             )
         )
-    return Difference(changes, patch, own)
+    return Difference(changes, patch, {path: after.get(path) for path in own})
 
 
 def _quote(path: str) -> bytes:
@@ -297,28 +297,28 @@ def rebuild(
     """
     shutil.copytree(template.path, target, symlinks=True)
     guarded = pathspec.GitIgnoreSpec.from_lines(protected)
-    paths = [path for path in difference.paths if not guarded.match_file(path)]
+    own = {path: now for path, now in difference.own.items() if not guarded.match_file(path)}
     # Everything that changed is removed first, while the tree is still the trusted template: once the agent's
     # symlinks are in place, a path below one of them would lead out of the tree.
-    for path in paths:
+    for path in own:
         if path in template.before:
             (target / path).unlink()
-    for path in paths:
-        _lay(workdir / path, target / path)
+    for path, now in own.items():
+        if now is not None:
+            _lay(workdir / path, now, target / path)
 
 
-def _lay(source: Path, place: Path) -> None:
-    """Lay one file or symlink of the agent's at `place`, if it is still there and nothing protected stands in the way."""
+def _lay(source: Path, now: FileState, place: Path) -> None:
+    """Lay one file or symlink of the agent's at `place`, unless something protected stands in the way."""
     try:
-        info = source.lstat()
         place.parent.mkdir(parents=True, exist_ok=True)
-    except (FileNotFoundError, NotADirectoryError, FileExistsError):
+    except (NotADirectoryError, FileExistsError):
         return
     if place.is_dir() and not place.is_symlink():
         # The agent put a file where a directory was: what the directory held is gone already.
         shutil.rmtree(place)
-    if stat.S_ISLNK(info.st_mode):
+    if now.kind == "symlink":
         place.symlink_to(os.readlink(source))
-    elif stat.S_ISREG(info.st_mode):
+    elif now.kind == "file":
         shutil.copyfile(source, place, follow_symlinks=False)
-        place.chmod((stat.S_IMODE(info.st_mode) & 0o755) | 0o600)
+        place.chmod((now.mode & 0o755) | 0o600)
