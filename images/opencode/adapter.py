@@ -1,11 +1,15 @@
-"""opencode: one native binary, run as people run it (`opencode run`), pointed at the gateway by one variable."""
+"""opencode, run as people run it (`opencode run`) and pointed at the gateway by one variable.
+
+No off-switch is set. Offline, the catalogue of models and the check for updates fail at once and change
+nothing: what opencode then uses is built in.
+"""
 
 import json
 
 from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext
 
 PROVIDER = "cab"
-# opencode cannot ask an endpoint for these; without them it never compacts and lets answers grow without bound.
+# An endpoint does not tell these; without them opencode would never compact a long conversation.
 CONTEXT_TOKENS = 200_000
 OUTPUT_TOKENS = 32_000
 
@@ -27,19 +31,11 @@ def launch(context: LaunchContext) -> Launch:
                 },
             }
         },
-        "model": model,
-        "small_model": model,
         "permission": "allow",
-        "autoupdate": False,
-        "share": "disabled",
     }
     return Launch(
-        argv=("opencode", "run", "-m", model, context.prompt),
-        env={
-            "OPENCODE_CONFIG_CONTENT": json.dumps(config, separators=(",", ":")),
-            "OPENCODE_DISABLE_MODELS_FETCH": "1",
-            "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
-        },
+        argv=("opencode", "run", "-m", model, "--", context.prompt),
+        env={"OPENCODE_CONFIG_CONTENT": json.dumps(config, separators=(",", ":"))},
     )
 
 
@@ -52,19 +48,16 @@ ADAPTER = Adapter(
     state_globs=(".git/opencode", ".git/opencode/**"),
     deviations=(
         Deviation(
-            what="provider, model and small_model are set to the measured endpoint",
-            reason="the endpoint is the thing measured, and no other can be reached",
+            what="one provider is configured: the measured endpoint",
+            reason="the endpoint is what is measured, and no other can be reached",
         ),
         Deviation(
             what=f"model limits set to {CONTEXT_TOKENS} tokens of context and {OUTPUT_TOKENS} of output",
-            reason="a custom provider has no entry in the catalogue that opencode takes them from",
+            reason="a provider of one's own has no entry in the catalogue that opencode takes them from",
         ),
         Deviation(
-            what='permission = "allow"', reason="headless: nobody is there to answer a permission prompt"
-        ),
-        Deviation(
-            what='autoupdate = false, share = "disabled", no fetch of the model catalogue and of language servers',
-            reason="offline: none of these can be reached, and an update would change what is measured",
+            what='permission = "allow"',
+            reason="headless: nobody answers a question, and opencode takes silence for a refusal",
         ),
     ),
 )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 import docker
+from docker.models.images import Image
 
 from orchestrator.errors import CabError, EnvironmentFault
 from orchestrator.sandbox.images import engine
@@ -32,7 +33,7 @@ SHA256 = "sha256"
 
 @dataclass(frozen=True)
 class Progress:
-    """One thing that happened to one image. `seconds` since its start; `tail` is the end of a failed build's log."""
+    """What happened to one image, `seconds` after its start. `tail` is the end of a failed build's log."""
 
     image: str
     event: Literal["current", "started", "step", "built", "failed"]
@@ -69,11 +70,16 @@ class Layout:
         return self.repo / "build" / "init"
 
 
+def _ignore(progress: Progress) -> None:
+    """Show nothing."""
+    del progress
+
+
 def build(
     names: Sequence[str] | None = None,
     *,
     force: bool = False,
-    on_progress: Callable[[Progress], None] = lambda progress: None,
+    on_progress: Callable[[Progress], None] = _ignore,
     layout: Layout | None = None,
     client: docker.DockerClient | None = None,
 ) -> Lock:
@@ -87,9 +93,10 @@ def build(
     forced = frozenset(recipes if names is None else names) if force else frozenset()
     with _one_at_a_time(layout):
         builder = _Builder(layout, client or engine.connect(), on_progress)
-        for recipe in with_parents(recipes, names):
-            if recipe.name == BASE:
-                builder.root(force=BASE in forced)
+        wanted = with_parents(recipes, names)
+        if any(ROOT in recipe.parents.values() for recipe in wanted):
+            builder.root(force=BASE in forced)
+        for recipe in wanted:
             builder.image(recipe, force=recipe.name in forced)
         return builder.lock
 
@@ -129,12 +136,12 @@ class _Builder:
             return self._current(ROOT)
         tag = f"cab/{ROOT}:{inputs[:12]}"
         if not force and (found := engine.find_image(self._client, tag)):
-            self._keep(ROOT, str(found.id), tag, inputs, None, {"source": root_source(found)})
+            self._keep_root(found, tag, inputs)
             return self._current(ROOT)
         log = self._layout.logs / f"{ROOT}.log"
         with self._reported(ROOT, log) as say:
-            made = make_root(self._pin, self._client, self._host, tag, log, say)
-            self._keep(ROOT, str(made.id), tag, inputs, None, {"source": root_source(made)})
+            made = make_root(self._pin, self._client, self._host, tag=tag, log=log, say=say)
+            self._keep_root(made, tag, inputs)
         return None
 
     def image(self, recipe: Recipe, *, force: bool) -> None:
@@ -152,7 +159,10 @@ class _Builder:
                 recipe.context(self._host.files()),
                 name=recipe.name,
                 tag=tag,
-                arguments={key: parents[name] for key, name in recipe.parents.items()} | self._host.proxies,
+                arguments={
+                    **{key: parents[name] for key, name in recipe.parents.items()},
+                    **self._host.proxies,
+                },
                 labels={INPUTS_LABEL: inputs},
                 use_cache=not force,
                 log=log,
@@ -172,18 +182,31 @@ class _Builder:
         return True
 
     def _keep_built(self, recipe: Recipe, image_id: str, inputs: str, parents: Mapping[str, str]) -> None:
-        parent = parents.get(recipe.parents.get("BASE", ""))
+        parent = parents[recipe.stands_on] if recipe.stands_on else None
         versions = engine.read_versions(self._client, image_id, parent)
         if recipe.name == INIT:
             versions[SHA256] = hashlib.sha256(engine.copy_out(self._client, image_id, "/init")).hexdigest()
-        self._keep(recipe.name, image_id, recipe.tag(inputs), inputs, parent, versions)
+        self._keep(
+            recipe.name, image_id, tag=recipe.tag(inputs), inputs=inputs, parent=parent, versions=versions
+        )
+
+    def _keep_root(self, image: Image, tag: str, inputs: str) -> None:
+        versions = {"source": root_source(image)}
+        self._keep(ROOT, str(image.id), tag=tag, inputs=inputs, parent=None, versions=versions)
 
     def _keep(
-        self, name: str, image_id: str, tag: str, inputs: str, parent: str | None, versions: dict[str, str]
+        self,
+        name: str,
+        image_id: str,
+        *,
+        tag: str,
+        inputs: str,
+        parent: str | None,
+        versions: dict[str, str],
     ) -> None:
         image = self._client.images.get(image_id)
         image.tag(tag)
-        # Removing the readable tag, or moving it by the next build, must not drop an image that a sweep pinned.
+        # Removing the readable tag, or moving it by the next build, must not drop what a sweep pinned.
         image.tag(PIN_REPOSITORY, tag=image_id.removeprefix("sha256:")[:12])
         locked = LockedImage(
             id=image_id,
@@ -205,7 +228,7 @@ class _Builder:
         staged = self._layout.init.with_suffix(".new")
         staged.write_bytes(content)
         staged.chmod(0o755)
-        os.replace(staged, self._layout.init)
+        staged.replace(self._layout.init)
 
     def _is_current(self, name: str, inputs: str) -> bool:
         locked = self.lock.images.get(name)

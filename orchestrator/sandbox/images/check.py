@@ -17,7 +17,7 @@ from orchestrator.sandbox.images.root import load_pin
 def verify(
     lock: Lock, *, layout: Layout | None = None, client: docker.DockerClient | None = None
 ) -> list[Finding]:
-    """Compare lock, repository and engine, and run every image's version commands; no finding means all agree.
+    """Compare lock, repository and engine, and run each image's version commands. No finding: all agree.
 
     Raises EnvironmentFault when no engine answers.
     """
@@ -31,11 +31,11 @@ def verify(
 
 
 def stale(lock: Lock, layout: Layout) -> Iterator[Finding]:
-    """What can be told without an engine: images that are missing in the lock or were made from other inputs."""
+    """What can be told without an engine: images missing in the lock or made from other inputs."""
     recipes = load_recipes(layout.images)
-    if BASE in recipes and ROOT in lock.images:
-        if lock.images[ROOT].inputs_hash != load_pin(layout.pin).inputs_hash():
-            yield Finding(ROOT, "images/base/base.pin has changed since it was made", _mend(BASE))
+    root = lock.images.get(ROOT)
+    if root is not None and root.inputs_hash != load_pin(layout.pin).inputs_hash():
+        yield Finding(ROOT, "images/base/base.pin has changed since it was made", _mend(BASE))
     for name, recipe in recipes.items():
         locked = lock.images.get(name)
         if locked is None:

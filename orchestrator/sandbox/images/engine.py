@@ -15,7 +15,7 @@ from docker.models.images import Image
 from orchestrator.errors import EnvironmentFault
 
 READS_LABEL = "cab.reads."
-"""`LABEL cab.reads.<tool>="<command>"` in a Dockerfile: the command whose first line tells the tool's version."""
+"""`LABEL cab.reads.<tool>="<command>"`: the command whose first line tells the tool's version."""
 
 AGENT_UID = 1000
 _READ_TIMEOUT_S = 600
@@ -100,9 +100,9 @@ def find_image(client: docker.DockerClient, name: str) -> Image | None:
 
 
 def read_versions(client: docker.DockerClient, image_id: str, parent_id: str | None) -> dict[str, str]:
-    """Run each command of the image's own `cab.reads.*` labels as the agent's uid, read-only, without a network.
+    """Run each command of the image's own `cab.reads.*` labels as the agent's uid, read-only, no network.
 
-    Labels that it has from its parent are the parent's to answer for. Raises EnvironmentFault when a command fails.
+    Labels from its parent are the parent's to answer for. Raises EnvironmentFault when a command fails.
     """
     parent = find_image(client, parent_id) if parent_id else None
     inherited = parent.labels if parent else {}

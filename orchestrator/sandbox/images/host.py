@@ -1,9 +1,9 @@
 """How this machine reaches package registries, handed to the stages of a build that install something.
 
-A build runs in a network of its own, with none of the machine's settings. Where the machine has an index, a mirror, a
-proxy or a certificate authority of its own (TLS may be re-signed on the way), builds need the same. Each build context
-gets a folder `host/` with a certificate bundle and configuration for apt, pip and npm in their own formats, empty
-where the machine has nothing special. Only stages whose layers are thrown away may copy it.
+A build runs in a network of its own, with none of the machine's settings. Where the machine has an index, a
+mirror, a proxy or a certificate authority of its own (TLS may be re-signed on the way), builds need the same.
+Each build context gets a folder `host/` with a certificate bundle and configuration for apt, pip and npm in
+their formats, empty where the machine has nothing special. Only stages whose layers are left behind copy it.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _pip_config_list() -> str:
 
 
 def _pip_settings(listing: str) -> dict[str, str]:
-    """Index addresses, as `pip` itself would rank them: environment over install over global. No local folders."""
+    """Index addresses, ranked as by pip: environment over install over global. No local folders."""
     found: dict[str, str] = {}
     for section in ("global", "install", ":env:"):
         for key in _PIP_ADDRESSES:
@@ -122,7 +122,7 @@ def _npm_registry(env: Mapping[str, str], files: Iterable[Path]) -> str | None:
 
 
 def _apt_sources(suite: str, root: Path) -> tuple[str, ...]:
-    """The machine's Debian mirrors, for `suite` instead of its own release. Nothing on other distributions."""
+    """The machine's Debian mirrors, for `suite` instead of its own release; none on other distributions."""
     release = configparser.ConfigParser()
     release.read_string("[os]\n" + _read(root / "etc/os-release"))
     codename = release.get("os", "VERSION_CODENAME", fallback="").strip('"')

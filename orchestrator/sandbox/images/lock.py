@@ -1,8 +1,7 @@
-"""images.lock: which images this machine built or pulled, by id. It is written by the build and not committed."""
+"""images.lock: which images this machine built or pulled, by id. The build writes it; it is not committed."""
 
 from __future__ import annotations
 
-import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +17,8 @@ MEND = "run `cab images build`"
 class LockedImage(BaseModel):
     """One image as it was resolved.
 
-    `id` is what runs. `parent` is the id of the image it stands on. `versions` was read back from the image itself.
-    `size` is in bytes.
+    `id` is what runs. `parent` is the id of the image it stands on. `versions` was read back from the image
+    itself. `size` is in bytes.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -83,4 +82,4 @@ def save_lock(lock: Lock, path: Path) -> None:
         file.write(lock.model_dump_json(indent=2) + "\n")
     staged = Path(file.name)
     staged.chmod(0o644)
-    os.replace(staged, path)
+    staged.replace(path)

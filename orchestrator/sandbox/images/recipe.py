@@ -1,7 +1,7 @@
-"""What an image is made from: a folder under images/ with a Dockerfile, and the images that it names as parents.
+"""What an image is made from: a folder under images/ with a Dockerfile, and the images it names as parents.
 
-A parent is an `ARG` ahead of the first `FROM`: `ARG NODE` stands for the image of images/node. `ARG BASE` stands for
-images/base, and in images/base itself for the root file system (`root.py`).
+A parent is an `ARG` ahead of the first `FROM`: `ARG NODE` stands for the image of images/node, `ARG ROOT` for
+the root file system (`root.py`), and so does `ARG BASE` in images/base itself.
 """
 
 from __future__ import annotations
@@ -26,16 +26,22 @@ HOST_DIR = "host"
 """The folder that each build context gets beside its own files (`host.py`)."""
 
 _PARENT_ARG = re.compile(r"^ARG\s+([A-Z][A-Z0-9_]*)\s*$")
+_FROM = re.compile(r"^FROM\s+(\S+)")
 _NOT_INPUTS = frozenset({"adapter.py", "base.pin"})
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """One image. `parents` maps each build argument to the name of the image whose id it gets."""
+    """One image.
+
+    `parents` maps each build argument to the name of the image whose id it gets; `stands_on` is the one
+    that the last stage starts from, or takes its files from when it starts from scratch.
+    """
 
     name: str
     folder: Path
     parents: Mapping[str, str]
+    stands_on: str | None
     version: str | None
 
     def tag(self, inputs_hash: str) -> str:
@@ -102,15 +108,17 @@ def load_recipes(images_dir: Path) -> dict[str, Recipe]:
 def _load(dockerfile: Path) -> Recipe:
     folder = dockerfile.parent
     name = folder.name
-    parents = {}
+    parents: dict[str, str] = {}
+    stages: list[str] = []
     for line in dockerfile.read_text(encoding="utf-8").splitlines():
-        if line.upper().startswith("FROM "):
-            break
-        if match := _PARENT_ARG.match(line):
+        if match := _FROM.match(line):
+            stages.append(match[1].strip("${}"))
+        elif not stages and (match := _PARENT_ARG.match(line)):
             parents[match[1]] = ROOT if (name, match[1]) == (BASE, "BASE") else match[1].lower()
+    stands_on = next((parents[stage] for stage in reversed(stages) if stage in parents), None)
     has_adapter = (folder / "adapter.py").is_file()
     version = load_adapter(folder.parent, name).version if has_adapter else None
-    return Recipe(name=name, folder=folder, parents=parents, version=version)
+    return Recipe(name=name, folder=folder, parents=parents, stands_on=stands_on, version=version)
 
 
 def _ordered(recipes: Mapping[str, Recipe]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The root file system that images/base stands on: pulled where a registry answers, else bootstrapped here."""
+"""The root file system under images/base: pulled where a registry answers, else bootstrapped here."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import tempfile
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import docker
 from docker.errors import APIError, DockerException, ImageNotFound
@@ -62,6 +63,7 @@ def make_root(
     pin: BasePin,
     client: docker.DockerClient,
     host: HostAccess,
+    *,
     tag: str,
     log: Path,
     say: Callable[[str], None],
@@ -97,9 +99,10 @@ def _registry_digest(pin: BasePin, client: docker.DockerClient) -> str | None:
             pass
         else:
             return pin.digest
+    registry: Any = client.api
     usual, client.api.timeout = client.api.timeout, REGISTRY_PROBE_S
     try:
-        return str(client.api.inspect_distribution(reference)["Descriptor"]["digest"])
+        return str(registry.inspect_distribution(reference)["Descriptor"]["digest"])
     except (APIError, RequestException):
         return None
     finally:

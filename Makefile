@@ -1,0 +1,39 @@
+# `make` alone lists what there is.
+.DEFAULT_GOAL := help
+BIN := .venv/bin
+
+.PHONY: help setup sweep test test-unit lint types format bench clean
+
+help: ## list these
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## virtual environment, Docker engine, images
+	@scripts/setup.sh
+
+sweep: setup ## set up, then run sweeps/free.yaml
+	$(BIN)/cab sweep run sweeps/free.yaml
+
+# Two workers: tests that run containers compete for the engine, and the others take seconds.
+test: setup lint types ## set up, then all checks and all tests
+	$(BIN)/pytest -n 2
+
+test-unit: lint types ## checks and the tests that need no engine
+	$(BIN)/pytest -n auto tests/unit
+
+lint: ## style
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: ## types
+	$(BIN)/mypy
+
+format: ## put into the house style
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: setup ## cab against its floor
+	$(BIN)/python scripts/bench.py
+
+clean: ## remove what set-up and tests made here; results and the engine's images stay
+	rm -rf .venv build images.lock .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

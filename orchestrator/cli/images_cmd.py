@@ -1,0 +1,53 @@
+"""`cab images`: build and verify the images that cells run in."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+
+
+@click.group()
+def images() -> None:
+    """Build and verify the images that cells run in."""
+
+
+@images.command()
+@click.argument("names", nargs=-1)
+@click.option("--force", is_flag=True, help="Build again what is up to date, without the engine's cache.")
+def build(names: tuple[str, ...], force: bool) -> None:
+    """Build the named images and what they stand on; all of them when none is named.
+
+    What is up to date is left alone. Which image has which id is written to images.lock.
+    """
+    from orchestrator.cli._progress import BuildView
+    from orchestrator.sandbox.images import build as build_images
+
+    with BuildView() as view:
+        build_images(list(names) or None, force=force, on_progress=view.show)
+
+
+@images.command()
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+def verify(as_json: bool) -> None:
+    """Check every image of images.lock.
+
+    The engine has it, its inputs are unchanged, and its tools tell their pinned version as the agent's user.
+    Ends with 0 when all is well, else with 1.
+    """
+    from dataclasses import asdict
+
+    from orchestrator.sandbox.images import Layout, load_lock
+    from orchestrator.sandbox.images import verify as verify_images
+
+    lock = load_lock(Layout().lock)
+    findings = verify_images(lock)
+    if as_json:
+        click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
+    else:
+        for finding in findings:
+            click.echo(f"{finding.image}: {finding.problem} ({finding.mend})")
+        if not findings:
+            click.echo(f"{len(lock.images)} images are as images.lock says")
+    sys.exit(1 if findings else 0)

@@ -1,0 +1,164 @@
+"""The checks of `cab doctor`. All that they ask of the machine is in `Machine`, so that tests can answer."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from orchestrator.errors import EnvironmentFault
+from orchestrator.sandbox.images import Layout, engine, load_lock, stale
+
+SOCKET = Path("/var/run/docker.sock")
+NEEDED_DISK_BYTES = 10 << 30
+"""Free space that a build of all images takes at its peak, with room for a few cells."""
+
+_OLDEST_PYTHON = (3, 11)
+_SETUP = "run `make setup`"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at. `missing`: sweeps cannot run. `note`: they can, less well."""
+
+    name: str
+    state: Literal["ok", "note", "missing"]
+    found: str
+    mend: str = ""
+
+
+def _engine_info() -> dict[str, Any]:
+    info: dict[str, Any] = engine.connect().info()
+    return info
+
+
+def _git_version() -> str | None:
+    git = shutil.which("git")
+    return (
+        subprocess.run([git, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+        if git
+        else None
+    )
+
+
+@dataclass(frozen=True)
+class Machine:
+    """All that the checks ask of this machine. `engine_info` raises EnvironmentFault when none answers."""
+
+    env: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    layout: Layout = field(default_factory=Layout)
+    python: tuple[int, ...] = field(
+        default_factory=lambda: tuple(map(int, platform.python_version_tuple()[:2]))
+    )
+    system: str = field(default_factory=platform.system)
+    is_root: bool = field(default_factory=lambda: os.geteuid() == 0)
+    engine_info: Callable[[], dict[str, Any]] = _engine_info
+    may_use_socket: Callable[[], bool | None] = lambda: (
+        os.access(SOCKET, os.R_OK | os.W_OK) if SOCKET.exists() else None
+    )
+    has_loop_device: Callable[[], bool] = lambda: Path("/dev/loop-control").exists()
+    has_command: Callable[[str], bool] = lambda name: shutil.which(name) is not None
+    free_bytes: Callable[[Path], int] = lambda path: shutil.disk_usage(path).free
+    git_version: Callable[[], str | None] = _git_version
+
+
+def examine(machine: Machine) -> list[Check]:
+    """All checks, in the order in which a person would mend them."""
+    return [
+        _python(machine),
+        _git(machine),
+        *_engine(machine),
+        _scratch(machine),
+        _disk(machine),
+        _images(machine),
+        _endpoint(machine),
+        _telemetry(machine),
+    ]
+
+
+def _python(machine: Machine) -> Check:
+    found = ".".join(map(str, machine.python))
+    if machine.python < _OLDEST_PYTHON:
+        return Check("python", "missing", found, "install Python 3.11 or newer")
+    return Check("python", "ok", found)
+
+
+def _git(machine: Machine) -> Check:
+    version = machine.git_version()
+    if version is None:
+        return Check("git", "missing", "not installed", "install git")
+    return Check("git", "ok", version.removeprefix("git version "))
+
+
+def _engine(machine: Machine) -> list[Check]:
+    if machine.system != "Linux":
+        return [
+            Check("engine", "missing", f"containers of cab's need Linux, not {machine.system}", "use Linux")
+        ]
+    if machine.may_use_socket() is False:
+        mend = "add yourself to the group docker and log in again, or be root"
+        return [Check("engine", "missing", f"no permission on {SOCKET}", mend)]
+    try:
+        info = machine.engine_info()
+    except EnvironmentFault as error:
+        return [Check("engine", "missing", error.thing, _SETUP)]
+    found = (
+        f"{info.get('ServerVersion')}, storage driver {info.get('Driver')}, "
+        f"cgroup v{info.get('CgroupVersion', '1')}, {info.get('NCPU')} CPUs"
+    )
+    lacking = [name for key, name in (("MemoryLimit", "memory"), ("PidsLimit", "pids")) if not info.get(key)]
+    if lacking:
+        mend = "start the machine with that cgroup controller on"
+        return [Check("engine", "missing", f"{found}; it cannot limit {', '.join(lacking)}", mend)]
+    return [Check("engine", "ok", found)]
+
+
+def _scratch(machine: Machine) -> Check:
+    if not machine.is_root:
+        return Check("scratch", "note", "unbounded: not root", "be root to bound what a cell may write")
+    if not machine.has_loop_device():
+        return Check("scratch", "note", "unbounded: no loop devices", "`modprobe loop`")
+    lacking = [name for name in ("mkfs.ext4", "mount", "umount") if not machine.has_command(name)]
+    if lacking:
+        return Check("scratch", "note", f"unbounded: no {', '.join(lacking)}", "install e2fsprogs and mount")
+    return Check("scratch", "ok", "bounded by loop-mounted ext4")
+
+
+def _disk(machine: Machine) -> Check:
+    free = machine.free_bytes(machine.layout.repo)
+    found = f"{free / (1 << 30):.0f} GiB free"
+    if free < NEEDED_DISK_BYTES:
+        return Check("disk", "note", found, f"images and cells want {NEEDED_DISK_BYTES >> 30} GiB")
+    return Check("disk", "ok", found)
+
+
+def _images(machine: Machine) -> Check:
+    try:
+        lock = load_lock(machine.layout.lock)
+    except EnvironmentFault as error:
+        return Check("images", "missing", error.thing, error.mend)
+    findings = list(stale(lock, machine.layout))
+    if findings:
+        found = "; ".join(f"{finding.image} {finding.problem}" for finding in findings)
+        return Check("images", "missing", found, "run `cab images build`")
+    return Check("images", "ok", f"{len(lock.images)} in images.lock, all current; PID 1 is in place")
+
+
+def _endpoint(machine: Machine) -> Check:
+    lacking = [name for name in ("CAB_ENDPOINT", "CAB_KEY") if not machine.env.get(name)]
+    if lacking:
+        found = f"{' and '.join(lacking)} not set: hosted models are skipped, embedded ones run"
+        return Check("endpoint", "note", found)
+    return Check("endpoint", "ok", "CAB_ENDPOINT and CAB_KEY are set")
+
+
+def _telemetry(machine: Machine) -> Check:
+    names = sorted(name for name in machine.env if name.startswith("OTEL_"))
+    exporting = any(name.startswith("OTEL_EXPORTER_OTLP") and name.endswith("ENDPOINT") for name in names)
+    found = f"spans go to files{' and OTLP' if exporting else ''}"
+    return Check("telemetry", "ok", f"{found}; set: {', '.join(names)}" if names else found)

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Set everything up: the virtual environment, the Docker engine, the images. Can be run again at any time; what is
+# there is left alone.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/lib.sh
+
+STAMP=.venv/.cab-setup
+
+# The first Python on PATH that is new enough and can make virtual environments.
+find_python() {
+    local name
+    for name in python3 python3.14 python3.13 python3.12 python3.11; do
+        if "$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            command -v "$name"
+            return
+        fi
+    done
+    return 1
+}
+
+# What the virtual environment was made from.
+inputs() {
+    cat requirements.lock requirements-build.lock pyproject.toml scripts/setup.sh | sha256sum
+    pwd
+}
+
+make_venv() {
+    local python pip=(.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --retries 10)
+    if ! python="$(find_python)" && can_apt; then
+        timed "installing python3-venv" apt_install python3 python3-venv
+    fi
+    python="$(find_python)" || die "no Python 3.11 or newer with venv" "install python3 and python3-venv"
+    "$python" -m venv --clear .venv
+    "${pip[@]}" --require-hashes -r requirements.lock -r requirements-build.lock </dev/null
+    # The build backend is there already, checked by its hash: nothing else is fetched.
+    "${pip[@]}" --no-deps --no-build-isolation -e . </dev/null
+    inputs >"$STAMP"
+}
+
+[ -f "$STAMP" ] && [ "$(cat "$STAMP")" = "$(inputs)" ] || timed "making the virtual environment" make_venv
+scripts/engine.sh
+.venv/bin/cab images build
