@@ -86,8 +86,8 @@ class Deviation(Model):
 
 
 class Limits(Model):
-    """The limits that were in force; None is no limit. `max_calls` limits model calls. Scratch is bounded only
-    where cab may mount it.
+    """The limits that were in force; None is no limit. `max_calls` limits model calls. Scratch is bounded
+    only where cab may mount it.
     """
 
     memory_bytes: int
