@@ -86,8 +86,9 @@ class Deviation(Model):
 
 
 class Limits(Model):
-    """The limits that were in force. `max_calls` limits model calls. None is no limit: scratch is bounded only
-    where cab may mount it."""
+    """The limits that were in force; None is no limit. `max_calls` limits model calls. Scratch is bounded
+    only where cab may mount it.
+    """
 
     memory_bytes: int
     cpus: float

@@ -50,7 +50,8 @@ class OtlpExport:
         closing.start()
         closing.join(timeout_s)
         if closing.is_alive():
-            self._counter.shutdown()  # ends its retries; what is still being sent ends by the exporter's timeout
+            # This ends its retries; a request under way ends by the exporter's own timeout.
+            self._counter.shutdown()
         return self._counter.missing()
 
 

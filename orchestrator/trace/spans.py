@@ -174,8 +174,6 @@ class CellTracer:
             kind=SpanKind.CLIENT if kind is Kind.MODEL_CALL else SpanKind.INTERNAL,
             attributes={_KIND: str(kind), **_clean(attributes)},
             start_time=self.anchor.unix_ns(at),
-            record_exception=False,
-            set_status_on_exception=False,
         )
         assert isinstance(span, Span)
         return span

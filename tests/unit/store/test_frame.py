@@ -39,6 +39,7 @@ def test_one_row_for_each_finished_cell(store, of):
     assert frame["task"].to_list() == ["polyglot/t0", "polyglot/t1", "polyglot/t2"]
     row = frame.row(0, named=True)
     assert row["started_at"] == STARTED
+    assert row["composite_bounds"] == [0.91, 0.91]
     assert (row["passed"], row["total_tokens"], row["model_call_ms"], row["counted"]) == (
         1.0,
         150,
