@@ -49,7 +49,9 @@ async def endpoint(address: str) -> None:
     }
     delta = {"index": 0, "delta": {"content": "word "}, "finish_reason": None}
     events = [{"model": "m", "choices": [delta]}] * EVENTS
-    last = [{"model": "m", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}]
+    last: list[dict[str, Any]] = [
+        {"model": "m", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    ]
     last.append({"model": "m", "choices": [], "usage": usage})
     flushes = [b"data: " + json.dumps(event).encode() + b"\n\n" for event in events + last]
     flushes.append(b"data: [DONE]\n\n")
@@ -290,13 +292,12 @@ def main() -> None:
     if arguments.json:
         sys.stdout.write(json.dumps({"start_up_s": ready, "rows": rows}, indent=1) + "\n")
         return
-    lines = [
-        f"{'hop':10}{'mode':10}{'at once':>8}{'direct p50':>12}{'added p50':>11}{'added p95':>11}{'CPU':>8}  (ms)"
-    ]
+    heads = ("direct p50", "added p50", "added p95", "CPU")
+    lines = [f"{'hop':10}{'mode':10}{'at once':>8}" + "".join(f"{head:>12}" for head in heads) + "  (ms)"]
     for row in rows:
         mode = "streamed" if row["streamed"] else "plain"
-        numbers = f"{row['direct_p50_ms']:12.2f}{row['added_p50_ms']:11.2f}{row['added_p95_ms']:11.2f}{row['cpu_ms']:8.2f}"
-        lines.append(f"{row['hop']:10}{mode:10}{row['at_once']:>8}{numbers}")
+        numbers = [row[name] for name in ("direct_p50_ms", "added_p50_ms", "added_p95_ms", "cpu_ms")]
+        lines.append(f"{row['hop']:10}{mode:10}{row['at_once']:>8}" + "".join(f"{n:12.2f}" for n in numbers))
     sys.stdout.write("\n".join([*lines, f"gateway start-up: {ready:.2f} s"]) + "\n")
 
 
