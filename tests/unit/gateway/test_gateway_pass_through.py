@@ -30,7 +30,8 @@ from orchestrator.gateway.sse import split_events
 
 def test_plain_call_passes_byte_for_byte_and_is_metered(tmp_path: Path) -> None:
     answer = (
-        b'{ "model":"build7",  "choices":[{"index":0,"finish_reason":"stop","message":{"content":"h\\u00e9"}}],\n'
+        b'{ "model":"build7",  "choices":[{"index":0,"finish_reason":"stop",'
+        b'"message":{"content":"h\\u00e9"}}],\n'
         b' "usage":{"prompt_tokens":5,"completion_tokens":2}}\n'
     )
     sent = b'{"temperature": 0.10, "model" : "alias","messages":[ ],"x-unknown":1e2,"max_tokens":7}'
