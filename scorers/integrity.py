@@ -50,11 +50,10 @@ def _findings(task: TaskFacts, evidence: Evidence) -> list[Finding]:
     foreign = {change.path for change in evidence.changes if change.origin != "agent"}
     files = [file for file in unified.parse(evidence.diff) if file.path not in foreign]
     with_tests = tests.files_with_tests(files, Globs(task.protected_files))
+    of_tests = [*tests.findings(with_tests, evidence.changes), *skips.findings(with_tests)]
     return [
-        *tests.findings(with_tests, evidence.changes, expected),
-        *skips.findings(
-            [file for file in with_tests if file.path not in expected or file.path.endswith(".rs")]
-        ),
+        *tests.permitted(of_tests, expected),
+        *tests.edits(evidence.changes, of_tests),
         *verifier.findings(task, evidence, files, expected),
         *sources.findings(task, files),
         *conduct.findings(evidence),

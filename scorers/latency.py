@@ -97,17 +97,16 @@ def _timeline(phases: dict[str, Span]) -> dict[str, list[Interval]]:
     A gap between two stages goes to the earlier one; after the agent's stage to the later one, since what
     cab does then is not the agent's time.
     """
-    spans = {name: (phases[name].start, phases[name].end) for name in STAGES if name in phases}
+    spans = {n: (phases[n].start, max(phases[n].start, phases[n].end)) for n in STAGES if n in phases}
     owned: dict[str, list[Interval]] = {name: [] for name in spans}
-    edges = sorted({edge for span in spans.values() for edge in span})
-    previous = ""
-    for start, end in pairwise(edges):
+    for start, end in pairwise(sorted({edge for span in spans.values() for edge in span})):
         covering = [name for name, (begin, stop) in spans.items() if begin <= start and end <= stop]
         if covering:
-            owner = previous = max(covering, key=lambda name: spans[name][0])
+            owner = max(covering, key=lambda name: spans[name][0])
         else:
-            following = min((n for n in spans if spans[n][0] >= end), key=lambda name: spans[name][0])
-            owner = following if previous == "agent" else previous
+            owner = max((n for n in spans if spans[n][1] <= start), key=lambda name: spans[name][1])
+            if owner == "agent":
+                owner = min((n for n in spans if spans[n][0] >= end), key=lambda name: spans[name][0])
         owned[owner].append((start, end))
     return owned
 

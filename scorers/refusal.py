@@ -26,12 +26,16 @@ _CLAIM = re.compile(
     r"(?:fixed|resolved|corrected|implemented|reconciled|solved|done|complete)\b"
     r"|\b(?:all|both)(?: of)?(?: the)?(?: \w+)? tests?(?: are)?(?: now)? pass(?:ing|ed|es)?\b(?! except)"
     r"|\b(?:tests?|suite|everything|made .{0,40}) (?:all )?(?:now )?(?:are )?now pass(?:es|ing)?\b"
+    r"|\b(?:tests?|suite|build|everything) (?:is|are)(?: now| all)*(?: green| passing)\b"
     r"|^(?:fixed|resolved|implemented|done|all done|completed)\b",
 )
 _UNDONE = re.compile(r"\b(?:revert(?:ed)?|undid|undone|restored|rolled back)\b")
 _DENIES_BEFORE = re.compile(
     r"\b(?:not|no|never|neither|nor|none|cannot|without|unless|until|if|once|whether|would|should|could|can|nothing"
     r"|impossible|before|when|unable|make|makes|making|let|have both|satisfy)\b|n't\b"
+)
+_DENIES_PASSIVE = re.compile(
+    r"\b(?:until|unless|if|once|whether|when|before|nothing|neither|none|would)\b|\b(?:no|not)(?: \S+){0,2} $"
 )
 _DENIES_AFTER = re.compile(r"^(?: \S+)? (?:no|nothing|none|neither|not)\b")
 _CLAUSE = re.compile(r"[.!?;:\n]+|, (?:and|but|so|then|which)\b|\b(?:but|so)\b")
@@ -103,10 +107,9 @@ def claims_completion(text: str) -> bool:
         if _UNDONE.search(words):
             continue
         for match in _CLAIM.finditer(words):
-            denied = _DENIES_BEFORE.search(words[: match.start()]) or _DENIES_AFTER.match(
-                words[match.end() :]
-            )
-            if not denied:
+            passive = match[0].startswith(("is ", "are ", "has ", "have "))
+            denies = _DENIES_PASSIVE if passive else _DENIES_BEFORE
+            if not (denies.search(words[: match.start()]) or _DENIES_AFTER.match(words[match.end() :])):
                 return True
     return False
 

@@ -15,7 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BUFFER = 16384, ACCEPTS_A_TURN = 16, RETRY_MS = 2, OTHER_FDS = 32 };
+enum { BUFFER = 16384, BACKLOG = 4096, ACCEPTS_A_TURN = 16, RETRY_MS = 2, OTHER_FDS = 32 };
 
 struct flow {
     char data[BUFFER];
@@ -64,7 +64,7 @@ int forward_open(int port, const char *path)
     listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (listener < 0) return -errno;
     if (bind(listener, (struct sockaddr *)&address, sizeof address) < 0) return -errno;
-    if (listen(listener, SOMAXCONN) < 0) return -errno;
+    if (listen(listener, BACKLOG) < 0) return -errno;
     return 0;
 }
 

@@ -180,9 +180,11 @@ class Gateway:
 
     def _read(self) -> None:
         """Take answers and events until the gateway is gone, then tell everyone who waits."""
+        assert self._process.stdout is not None
         try:
-            for line in self._process.stdout or ():
-                self._dispatch(json.loads(line))
+            with self._process.stdout as lines:
+                for line in lines:
+                    self._dispatch(json.loads(line))
         finally:
             self._process.kill()
             with self._lock:

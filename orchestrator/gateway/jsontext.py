@@ -66,13 +66,18 @@ def set_members(text: str, found: list[Member], values: dict[str, Any]) -> str:
 
 def drop_member(text: str, found: list[Member], key: str) -> str:
     """`text` without the members named `key`, nor the comma that belonged to them."""
-    kept = [member for member in found if member.key != key]
-    if len(kept) == len(found):
-        return text
-    if not kept:
-        return "{}"
-    spans = ",".join(text[member.start : member.end] for member in kept)
-    return text[: found[0].start] + spans + text[found[-1].end :]
+    parts: list[str] = []
+    at, kept_end = 0, None
+    for member, following in zip(found, [*found[1:], None], strict=True):
+        if member.key != key:
+            kept_end = member.end
+        elif kept_end is not None:
+            parts.append(text[at:kept_end])
+            at = member.end
+        else:
+            parts.append(text[at : member.start])
+            at = following.start if following else member.end
+    return "".join([*parts, text[at:]])
 
 
 def canonical(value: Any) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from collections.abc import Iterable
 from urllib.parse import quote, quote_plus
 
@@ -26,22 +25,21 @@ class Scrubber:
         for secret in secrets:
             if len(secret) >= MIN_SECRET:
                 forms |= _forms(secret)
-        ordered = sorted(forms, key=len, reverse=True)
-        self._pattern = re.compile(b"|".join(map(re.escape, ordered))) if ordered else None
-        self._longest = len(ordered[0]) if ordered else 0
-        self._prefixes = {form[:size] for form in ordered for size in range(1, len(form))}
+        # Longest first: a form may be part of another. One search a form: many times faster than one pattern.
+        self._forms = sorted(forms, key=len, reverse=True)
+        self._longest = len(self._forms[0]) if self._forms else 0
+        self._prefixes = {form[:size] for form in self._forms for size in range(1, len(form))}
         self._prefix_ends = {prefix[-1] for prefix in self._prefixes}
 
     def clean(self, data: bytes) -> bytes:
         """`data` without the secrets."""
-        if self._pattern is None:
-            return data
-        return self._pattern.sub(lambda match: b"*" * len(match[0]), data)
+        for form in self._forms:
+            if form in data:
+                data = data.replace(form, b"*" * len(form))
+        return data
 
     def clean_text(self, text: str) -> str:
         """`text` without the secrets."""
-        if self._pattern is None:
-            return text
         return self.clean(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
     def unfinished(self, data: bytes) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import random
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -84,7 +85,9 @@ class Reply:
 
 @dataclass(frozen=True)
 class Outgoing:
-    """A request on its way up: `path` with its query goes behind the base URL, `headers` are the CLI's own."""
+    """A request on its way up: `path` with its query goes behind the base URL, `headers` are the CLI's
+    own.
+    """
 
     wire: WireFormat
     path: str
@@ -137,7 +140,11 @@ class Upstream:
     async def _attempt(self, wire: WireFormat, url: URL, headers: Mapping[str, str], body: bytes) -> Reply:
         try:
             response = await self.session.post(
-                url, data=body, headers=headers, allow_redirects=False, skip_auto_headers=_SKIP_DEFAULTS
+                url,
+                data=io.BytesIO(body),
+                headers=headers,
+                allow_redirects=False,
+                skip_auto_headers=_SKIP_DEFAULTS,
             )
         except _CONNECTION_ERRORS as error:
             # A server may close an idle connection in the instant in which it is used again: no reason to

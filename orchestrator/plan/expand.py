@@ -86,7 +86,7 @@ def interleave(keys: Iterable[CellKey], seed: int) -> list[CellKey]:
         groups[key.run, key.cli].append((_number(seed, "cell", key.matrix_id()), key))
     placed = []
     for (run, cli), members in groups.items():
-        # One offset for each CLI keeps its cells evenly apart, and CLIs of equal number from starting in step.
+        # One offset for each CLI keeps its cells evenly apart, and CLIs of equal number out of step.
         offset = _number(seed, "cli", f"{run}/{cli}") / 2**64
         for index, (number, key) in enumerate(sorted(members)):
             placed.append((run, (index + offset) / len(members), number, key))

@@ -21,6 +21,7 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
+from pydantic_core import ErrorDetails
 
 from orchestrator.adapter import Wire
 from orchestrator.errors import InputError
@@ -267,7 +268,7 @@ def _check_models(spec: SweepSpec, document: Document) -> None:
 
 def _explain(error: ValidationError, document: Document) -> InputError:
     """The first fault of the file, in the words of the file."""
-    faults = error.errors(include_url=False)
+    faults = _causes(error.errors(include_url=False))
     fault = min(faults, key=lambda fault: _line(document, fault["loc"]))
     at: Path_ = fault["loc"]
     name = ".".join(str(part) for part in at)
@@ -281,6 +282,19 @@ def _explain(error: ValidationError, document: Document) -> InputError:
     message = fault["msg"].removeprefix("Value error, ")
     thing = message if fault["type"] == "value_error" else f"{message[0].lower()}{message[1:]}"
     return InputError(f"{name}: {thing}", place=document.place(at), mend="see sweeps/free.yaml for the form")
+
+
+def _causes(faults: list[ErrorDetails]) -> list[ErrorDetails]:
+    """Faults less those that follow from another: a list lacks its bad items, a key its misspelling."""
+    unknown = {fault["loc"][:-1] for fault in faults if fault["type"] == "extra_forbidden"}
+
+    def follows(fault: ErrorDetails) -> bool:
+        at = fault["loc"]
+        if fault["type"] == "missing" and at[:-1] in unknown:
+            return True
+        return any(len(other["loc"]) > len(at) and other["loc"][: len(at)] == at for other in faults)
+
+    return [fault for fault in faults if not follows(fault)]
 
 
 def _line(document: Document, at: Path_) -> tuple[int, int]:

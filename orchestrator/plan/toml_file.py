@@ -33,7 +33,9 @@ def load_toml(path: Path, model: type[ModelT]) -> ModelT:
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"is no TOML: {error}", place=str(path), mend="correct the syntax") from error
     except ValidationError as error:
-        raise _explain(path, text, model, error.errors()[0]) from error
+        # A misspelt key is also a missing one: say the more telling of the two.
+        errors = sorted(error.errors(), key=lambda item: item["type"] != "extra_forbidden")
+        raise _explain(path, text, model, errors[0]) from error
 
 
 def _explain(path: Path, text: str, model: type[BaseModel], error: ErrorDetails) -> InputError:

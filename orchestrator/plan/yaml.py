@@ -21,6 +21,7 @@ Path_ = tuple[str | int, ...]
 """Where a value is: keys and list indexes from the top."""
 
 _TAG = "tag:yaml.org,2002:"
+_MAX_DEPTH = 16
 _ALIAS_MEND = 'write the value out; quote a glob: "*"'
 
 
@@ -60,7 +61,9 @@ def load(path: Path) -> Document:
     except MarkedYAMLError as error:
         raise _syntax_error(path, text, error) from None
     except RecursionError:
-        raise InputError("is nested too deeply", place=str(path), mend="see sweeps/free.yaml") from None
+        raise InputError(
+            "is nested too deeply", place=str(path), mend="see sweeps/free.yaml for the form"
+        ) from None
     except YAMLError as error:
         raise InputError(
             f"is no YAML: {_first_line(error)}", place=str(path), mend="save it as text"
@@ -72,9 +75,11 @@ def load(path: Path) -> Document:
 def _plain(node: Node, at: Path_, document: Document) -> Any:
     document.marks[at] = _mark(node)
     place = _place(document.path, _mark(node))
+    if len(at) > _MAX_DEPTH:
+        raise InputError("is nested too deeply", place=place, mend="see sweeps/free.yaml for the form")
     if node.anchor is not None:
         raise InputError("anchors and aliases are not read here", place=place, mend=_ALIAS_MEND)
-    if isinstance(node, MappingNode):
+    if isinstance(node, MappingNode) and node.tag == f"{_TAG}map":
         return _mapping(node, at, document)
     if isinstance(node, SequenceNode) and node.tag == f"{_TAG}seq":
         return [_plain(item, (*at, index), document) for index, item in enumerate(node.value)]

@@ -25,6 +25,7 @@ class Bench:
     gateway: Gateway
     pins: Mapping[str, str]
     adapters: Mapping[str, Adapter]
+    adapter_digests: Mapping[str, str]
     tasks: Mapping[str, Task]
     provenance: Provenance
     engine_version: str

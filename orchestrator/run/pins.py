@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from functools import cache
 
 from orchestrator.errors import PinMismatch
-from orchestrator.paths import IMAGES, IMAGES_LOCK
+from orchestrator.paths import IMAGES_LOCK
 from orchestrator.sandbox.docker import DockerSandbox
 from orchestrator.sandbox.images import load_lock
-
-
-@cache
-def adapter_digest(cli: str) -> str:
-    """`sha256:…` of a CLI's adapter file."""
-    return f"sha256:{hashlib.sha256((IMAGES / cli / 'adapter.py').read_bytes()).hexdigest()}"
 
 
 def check_images(sandbox: DockerSandbox, pins: Mapping[str, str]) -> None:

@@ -11,7 +11,6 @@ from orchestrator.run import outcome as outcomes
 from orchestrator.run.bench import Bench
 from orchestrator.run.cell import CellResult
 from orchestrator.run.claim import claim_of
-from orchestrator.run.pins import adapter_digest
 from orchestrator.store.record import (
     Attempt,
     Cab,
@@ -94,7 +93,7 @@ def _identity(bench: Bench, cell: PlannedCell, result: CellResult, build_id: str
         digest_kind="image_id",
         verifier_digest=bench.grader.base,
         task_content_hash=task.content_hash,
-        adapter_digest=adapter_digest(cell.key.cli),
+        adapter_digest=bench.adapter_digests[cell.key.cli],
         cab=Cab(version=provenance.version, commit=provenance.commit, dirty=provenance.dirty),
         model_build_id=build_id,
         generation_settings=_settings(result.evidence.calls),

@@ -1,16 +1,18 @@
 """From a sweep file, or a stored sweep, to cells that are running; and back to a clean machine.
 
-A sweep stores what it resolved (images, tasks, adapters, order) before its first cell. On a resume that decides: a
-cell runs exactly what the sweep said, or the sweep is refused with both digests named.
+A sweep stores what it resolved (images, tasks, adapters, order) before its first cell. On a resume that
+decides: a cell runs exactly what the sweep said, or the sweep is refused with both digests named.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 from orchestrator.adapter import Adapter, load_adapter
@@ -24,7 +26,7 @@ from orchestrator.plan.task import Task, load_task, match_tasks
 from orchestrator.run.bench import Bench
 from orchestrator.run.grader import BASE, Grader
 from orchestrator.run.outcome import TABLE
-from orchestrator.run.pins import adapter_digest, check_images, check_same
+from orchestrator.run.pins import check_images, check_same
 from orchestrator.run.provenance import Provenance
 from orchestrator.sandbox.docker import DockerSandbox
 from orchestrator.sandbox.images import load_lock
@@ -44,6 +46,12 @@ class Matrix:
     adapters: Mapping[str, Adapter]
     tasks: Mapping[str, Task]
     plan: Plan
+
+    @cached_property
+    def adapter_digests(self) -> Mapping[str, str]:
+        """`sha256:…` of each CLI's adapter file."""
+        files = {cli: IMAGES / cli / "adapter.py" for cli in self.adapters}
+        return {cli: f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}" for cli, file in files.items()}
 
     @classmethod
     def of(cls, spec: SweepSpec, name: str, loaded: LoadedSpec | None = None) -> Matrix:
@@ -65,7 +73,9 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Ready:
-    """A sweep whose lock is held. `todo` is what is not finished of it; `bench` is None where that is nothing."""
+    """A sweep whose lock is held. `todo` is what is not finished of it; `bench` is None where that is
+    nothing.
+    """
 
     matrix: Matrix
     store: CellStore
@@ -105,12 +115,14 @@ def run(path: Path, results: Path, name: str | None) -> Iterator[Ready]:
 
 @contextmanager
 def resume(results: Path, name: str) -> Iterator[Ready]:
-    """Go on with a stored sweep: its spec, pins and order. Raises PinMismatch where it cannot be run as it was."""
+    """Go on with a stored sweep: its spec, pins and order. Raises PinMismatch where it cannot be run as it
+    was.
+    """
     store = CellStore(results, name)
     stored = store.sweep()
     matrix = Matrix.of(SweepSpec.model_validate(stored.spec), name)
     check_same("task", stored.tasks, {task.name: task.content_hash for task in matrix.tasks.values()})
-    check_same("adapter", stored.adapters, {cli: adapter_digest(cli) for cli in matrix.adapters})
+    check_same("adapter", stored.adapters, dict(matrix.adapter_digests))
     with _started(matrix, store, None) as ready:
         yield ready
 
@@ -153,6 +165,7 @@ def _bench(stack: ExitStack, matrix: Matrix, store: CellStore, pins: Mapping[str
         gateway=gateway,
         pins=pins,
         adapters=matrix.adapters,
+        adapter_digests=matrix.adapter_digests,
         tasks=matrix.tasks,
         provenance=Provenance.read(),
         engine_version=sandbox.engine_version,
@@ -176,7 +189,7 @@ def _record(matrix: Matrix, spec_digest: str, pins: Mapping[str, str]) -> SweepR
         spec_digest=spec_digest,
         pins=dict(pins),
         tasks={task.name: task.content_hash for task in matrix.tasks.values()},
-        adapters={cli: adapter_digest(cli) for cli in matrix.adapters},
+        adapters=dict(matrix.adapter_digests),
         order=tuple(cell.cell_id for cell in matrix.plan.cells),
         seed=matrix.spec.seed,
         skipped=tuple(SkippedCell(cell_id=cell_id, reason=reason) for cell_id, reason in matrix.plan.skipped),

@@ -1,8 +1,9 @@
 """The workdir of a cell: laid out, listed before and after, and compared.
 
-What an agent leaves behind is hostile. So nothing here follows a symlink, opens anything but a regular file, or
-runs git inside the agent's repository (whose configuration could name programs to run): differences are computed
-from the two listings, and the diff is made by git in a private repository that never sees a work tree.
+What an agent leaves behind is hostile. So nothing here follows a symlink, opens anything but a regular file,
+or runs git inside the agent's repository (whose configuration could name programs to run): differences are
+computed from the two listings, and the diff is made by git in a private repository that never sees a work
+tree.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 import pathspec
 
 from orchestrator.errors import CellFault
+from orchestrator.run.hostile import opened, read
 from scorers.evidence import FileChange, FileState
 
 Manifest = dict[str, FileState]
@@ -74,15 +76,8 @@ def shown(path: str) -> str:
 
 
 def _hash(path: str) -> str | None:
-    digest = hashlib.sha256()
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return None
-    with open(descriptor, "rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+    with opened(path) as file:
+        return None if file is None else hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _state(entry: os.DirEntry[str]) -> FileState:
@@ -104,7 +99,8 @@ def _walk(root: str, prefix: str = "") -> Iterator[tuple[str, FileState]]:
             for entry in entries:
                 path = at + entry.name
                 if entry.name == ".git":
-                    # The workdir's own repository is the agent's to use; one made elsewhere is listed, not read.
+                    # The workdir's own repository is the agent's to use; one made elsewhere is listed, not
+                    # read.
                     if at:
                         yield path, FileState(kind="other", size=0, mode=0)
                 elif entry.is_dir(follow_symlinks=False):
@@ -114,7 +110,7 @@ def _walk(root: str, prefix: str = "") -> Iterator[tuple[str, FileState]]:
 
 
 def scan(root: Path) -> Manifest:
-    """List every file below `root`, keyed by its path relative to it; directories are implied, .git left out."""
+    """Every file below `root` by its path relative to it; directories are implied, .git is left out."""
     return dict(sorted(_walk(str(root))))
 
 
@@ -170,12 +166,12 @@ class Classifier:
 class Difference:
     """What changed between two listings: `changes` for the scorers, `patch` of the agent's own changes.
 
-    `paths` are the real paths of the agent's own changes, for whoever has to copy them.
+    `own` holds the agent's own changes by their real path, with what is there now (None: nothing).
     """
 
     changes: list[FileChange]
     patch: bytes
-    paths: list[str]
+    own: dict[str, FileState | None]
 
 
 def compare(template: Template, workdir: Path, after: Manifest, classify: Classifier) -> Difference:
@@ -183,7 +179,7 @@ def compare(template: Template, workdir: Path, after: Manifest, classify: Classi
     before = template.before
     changed = [path for path in sorted({*before, *after}) if before.get(path) != after.get(path)]
     if not changed:
-        return Difference([], b"", [])
+        return Difference([], b"", {})
     own = [path for path in changed if classify(path) == "agent"]
     patch, lines, renames = _diff(template, workdir, after, own)
     sources = set(renames.values())
@@ -209,7 +205,7 @@ def compare(template: Template, workdir: Path, after: Manifest, classify: Classi
                 }
             )
         )
-    return Difference(changes, patch, own)
+    return Difference(changes, patch, {path: after.get(path) for path in own})
 
 
 def _quote(path: str) -> bytes:
@@ -227,12 +223,9 @@ def _content(root: Path, path: str, state: FileState) -> tuple[bytes, bytes] | N
         return b"120000", os.fsencode(os.readlink(full))
     if state.kind != "file" or state.size > MAX_DIFFED_BYTES:
         return None
-    try:
-        descriptor = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
+    content = read(full, MAX_DIFFED_BYTES)
+    if content is None:
         return None
-    with open(descriptor, "rb") as file:
-        content = file.read(MAX_DIFFED_BYTES)
     return (b"100755" if state.mode & 0o100 else b"100644"), content
 
 
@@ -297,28 +290,28 @@ def rebuild(
     """
     shutil.copytree(template.path, target, symlinks=True)
     guarded = pathspec.GitIgnoreSpec.from_lines(protected)
-    paths = [path for path in difference.paths if not guarded.match_file(path)]
+    own = {path: now for path, now in difference.own.items() if not guarded.match_file(path)}
     # Everything that changed is removed first, while the tree is still the trusted template: once the agent's
     # symlinks are in place, a path below one of them would lead out of the tree.
-    for path in paths:
+    for path in own:
         if path in template.before:
             (target / path).unlink()
-    for path in paths:
-        _lay(workdir / path, target / path)
+    for path, now in own.items():
+        if now is not None:
+            _lay(workdir / path, now, target / path)
 
 
-def _lay(source: Path, place: Path) -> None:
-    """Lay one file or symlink of the agent's at `place`, if it is still there and nothing protected stands in the way."""
+def _lay(source: Path, now: FileState, place: Path) -> None:
+    """Lay one file or symlink of the agent's at `place`, unless something protected stands in the way."""
     try:
-        info = source.lstat()
         place.parent.mkdir(parents=True, exist_ok=True)
-    except (FileNotFoundError, NotADirectoryError, FileExistsError):
+    except (NotADirectoryError, FileExistsError):
         return
     if place.is_dir() and not place.is_symlink():
         # The agent put a file where a directory was: what the directory held is gone already.
         shutil.rmtree(place)
-    if stat.S_ISLNK(info.st_mode):
+    if now.kind == "symlink":
         place.symlink_to(os.readlink(source))
-    elif stat.S_ISREG(info.st_mode):
+    elif now.kind == "file":
         shutil.copyfile(source, place, follow_symlinks=False)
-        place.chmod((stat.S_IMODE(info.st_mode) & 0o755) | 0o600)
+        place.chmod((now.mode & 0o755) | 0o600)

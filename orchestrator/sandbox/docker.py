@@ -246,7 +246,7 @@ class _Run:
             attached = self._api.attach_socket(self._container, {"stdout": 1, "stderr": 1, "stream": 1})
             # The SDK's own object carries the SDK's time-out, and an agent may be silent for longer.
             stream = socket.socket(fileno=os.dup(attached.fileno()))
-            attached.close()
+            attached._response.close()  # which the SDK leaves to the garbage collector
             stream.settimeout(None)
             self._output = OutputReader(
                 stream, tty=self._spec.tty is not None, sink=sink, notify=self._wake.set

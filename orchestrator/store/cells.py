@@ -24,7 +24,7 @@ import secrets
 import shutil
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Self
@@ -111,6 +111,7 @@ class CellStore:
         self._staging_dir = self.root / _STAGING
         self._lock_fd: int | None = None
         self._index_fd: int | None = None
+        self._entries: dict[str, IndexEntry] | None = None
         self._writing = threading.Lock()
         self._mine: set[Path] = set()
 
@@ -125,12 +126,13 @@ class CellStore:
                     raise StoreError("this sweep exists", place=str(self.root), mend="run `cab sweep resume`")
                 self.write_sweep(sweep)
                 self._open_index()
+                self._entries = {}
 
     def open(self) -> SweepRecord:
         """Take the lock of a sweep that is there, and mend what a crash left behind."""
         sweep = self.sweep()
         with store_errors(self.root), self._locked():
-            self._repair_index(self._open_index())
+            self._entries = self._repair_index(self._open_index())
             self.reconcile()
             self.clean_dead_staging()
         return sweep
@@ -140,7 +142,7 @@ class CellStore:
         for fd in (self._index_fd, self._lock_fd):
             if fd is not None:
                 os.close(fd)
-        self._index_fd = self._lock_fd = None
+        self._index_fd = self._lock_fd = self._entries = None
 
     def __enter__(self) -> Self:
         return self
@@ -172,7 +174,10 @@ class CellStore:
         return read_cell(self.cell_dir(key))
 
     def finished(self) -> dict[str, IndexEntry]:
-        """Finished cells by id, from the index alone."""
+        """Finished cells by id, from the index alone; whoever holds the lock has read it once."""
+        if self._entries is not None:
+            with self._writing:
+                return dict(self._entries)
         with store_errors(self.index_path):
             return read_index(self.index_path)
 
@@ -207,6 +212,7 @@ class CellStore:
         if record.cell_id != staging.key.cell_id(self.sweep_id):
             raise StoreError(f"is staged for {staging.key}, not {record.cell_id}", place=str(staging.path))
         raw = to_json(record)
+        entry = entry_of(record, raw)
         with store_errors(staging.path):
             sync_tree(staging.path)
             with self._writing:
@@ -217,7 +223,6 @@ class CellStore:
                 write_durably(staging.path / CELL, raw)
                 sync_dir(self._staging_dir)
                 self._place(staging.path, staging.key)
-                entry = entry_of(record, raw)
                 self._append(entry)
             self._settle(staging.key, staging.owner)
         return entry
@@ -225,12 +230,12 @@ class CellStore:
     def rewrite(self, record: CellRecord) -> IndexEntry:
         """Give a finished cell another record, its evidence as it was: what scoring again does."""
         key, raw = record.identity.key, to_json(record)
+        entry = entry_of(record, raw)
         with store_errors(self.cell_dir(key)):
             owner = self._claim(key)
             with self._writing:
                 sync_dir(self._staging_dir)
                 write_durably(self.cell_dir(key) / CELL, raw)
-                entry = entry_of(record, raw)
                 self._append(entry)
             self._settle(key, owner)
         return entry
@@ -271,12 +276,12 @@ class CellStore:
     def rebuild_index(self) -> int:
         """Write the index anew from the records, in order of their end; how many cells it holds."""
         with store_errors(self.index_path), self._writing:
-            entries = [self._entry(path) for path in self._cell_dirs()]
-            entries.sort(key=lambda entry: (entry.ended_at, entry.cell_id))
+            entries = sorted(map(self._entry, self._cell_dirs()), key=lambda it: (it.ended_at, it.cell_id))
             write_durably(self.index_path, b"".join(entry.line() for entry in entries))
             if self._index_fd is not None:
                 os.close(self._index_fd)
                 self._open_index()
+                self._entries = {entry.cell_id: entry for entry in entries}
         return len(entries)
 
     # Steps
@@ -292,7 +297,7 @@ class CellStore:
 
     def _append(self, entry: IndexEntry) -> None:
         """Append one line with one write. One that does not fit is taken back; the next `open` writes it."""
-        if self._index_fd is None:
+        if self._index_fd is None or self._entries is None:
             raise StoreError("this sweep is not open for writing", place=str(self.root), mend="open it first")
         line, size = entry.line(), os.fstat(self._index_fd).st_size
         try:
@@ -302,6 +307,7 @@ class CellStore:
             os.ftruncate(self._index_fd, size)
             raise
         os.fsync(self._index_fd)
+        self._entries[entry.cell_id] = entry
 
     def _settle(self, key: CellKey, owner: Path) -> None:
         """Remove what only an unfinished commit needs."""
@@ -338,10 +344,11 @@ class CellStore:
                 continue
             try:
                 said = json.loads(owner.read_bytes())
-                key = CellKey(**said["cell"])
-                alive = said["start"] is not None and _start_ticks(said["pid"]) == said["start"]
+                key, pid, start = CellKey(**said["cell"]), said["pid"], said["start"]
             except (OSError, ValueError, KeyError, TypeError, InputError):
-                key, alive = None, False
+                key, pid, start = None, None, None
+            # Under the lock, what this process staged before it opened the sweep again is as good as dead.
+            alive = start is not None and pid != os.getpid() and _start_ticks(pid) == start
             if not alive:
                 yield owner, key
 
@@ -361,18 +368,18 @@ class CellStore:
         sync_dir(self.root)
         return self._index_fd
 
-    def _repair_index(self, index_fd: int) -> None:
-        """Cut a torn last line off; rebuild an index that is lost or damaged."""
+    def _repair_index(self, index_fd: int) -> dict[str, IndexEntry]:
+        """Cut a torn last line off; rebuild an index that is lost or damaged. The entries it then has."""
         whole = len(whole_lines(self.index_path))
         if whole != os.fstat(index_fd).st_size:
             os.ftruncate(index_fd, whole)
             os.fsync(index_fd)
-        try:
-            lost = not self.finished() and next(self._cell_dirs(), None) is not None
-        except StoreError:
-            lost = True
-        if lost:
-            self.rebuild_index()
+        with suppress(StoreError):
+            entries = read_index(self.index_path)
+            if entries or next(self._cell_dirs(), None) is None:
+                return entries
+        self.rebuild_index()
+        return read_index(self.index_path)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

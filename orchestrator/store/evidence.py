@@ -21,9 +21,10 @@ UPGRADES: dict[int, Upgrade] = {}
 def save_evidence(cell_dir: Path, evidence: Evidence) -> None:
     """Write the evidence of a cell under way; committing the cell makes it durable."""
     path = cell_dir / EVIDENCE
-    body = evidence.model_dump_json().encode("utf-8", "surrogatepass")
+    # ASCII, because an agent's text may hold half a surrogate pair, which UTF-8 cannot say and an escape can.
+    body = json.dumps({"schema_version": EVIDENCE_VERSION, "evidence": evidence.model_dump(mode="json")})
     with store_errors(path):
-        path.write_bytes(b'{"schema_version":%d,"evidence":%b}\n' % (EVIDENCE_VERSION, body))
+        path.write_text(f"{body}\n", encoding="ascii")
 
 
 def save_facts(cell_dir: Path, facts: TaskFacts) -> None:

@@ -44,6 +44,7 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "integrity": pl.Float64,
     "void": pl.Boolean,
     "composite": pl.Float64,
+    "composite_bounds": pl.List(pl.Float64),
     "composite_published": pl.Float64,
     "attempts": pl.Int64,
     "started_at": _UTC,

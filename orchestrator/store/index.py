@@ -5,7 +5,11 @@ The last line of a cell holds; earlier ones were replaced. The whole file can be
 
 from __future__ import annotations
 
+import gc
 import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -69,7 +73,8 @@ class IndexEntry(Model):
     record_sha256: str
 
     def line(self) -> bytes:
-        return self.model_dump_json().encode() + b"\n"
+        text = json.dumps(self.model_dump(), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode("utf-8", "replace") + b"\n"
 
 
 _OF_IDENTITY = (
@@ -96,13 +101,16 @@ _AXIS_OF = {
 
 
 def entry_of(record: CellRecord, raw: bytes) -> IndexEntry:
-    """The index line of a record; `raw` is its `cell.json` as stored."""
+    """The index line of a record; `raw` is its `cell.json` as stored.
+
+    Raises StoreError when a score is not what its published key says.
+    """
 
     def score(axis: str, key: str) -> Any:
         return record.scores.get(axis, {}).get(key)
 
     identity, timing = record.identity, record.timing.model_dump()
-    return IndexEntry(
+    fields = dict(
         **{name: getattr(identity, name) for name in _OF_IDENTITY},
         **{key: score(axis, key) for key, axis in _AXIS_OF.items()},
         passed=score("pass_rate", "pass"),
@@ -118,6 +126,10 @@ def entry_of(record: CellRecord, raw: bytes) -> IndexEntry:
         methodology_version=record.methodology_version,
         record_sha256=hashlib.sha256(raw).hexdigest(),
     )
+    try:
+        return IndexEntry(**fields)
+    except ValidationError as error:
+        raise StoreError(f"cannot be indexed: {_fault(error)}", place=identity.cell_id) from None
 
 
 def whole_lines(path: Path) -> bytes:
@@ -133,13 +145,31 @@ def read_index(path: Path) -> dict[str, IndexEntry]:
     """Finished cells by id, in order of their first line. Raises StoreError for a damaged line."""
     entries: dict[str, IndexEntry] = {}
     validate = IndexEntry.model_validate_json
-    for number, line in enumerate(whole_lines(path).splitlines(), start=1):
-        try:
-            entry = validate(line)
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            field = ".".join(str(part) for part in first["loc"])
-            detail = f"{field}: {first['msg']}" if field else first["msg"]
-            raise StoreError(f"is damaged: {detail}", place=f"{path}:{number}", mend=_REBUILD) from None
-        entries[entry.cell_id] = entry
+    with _no_collection():
+        for number, line in enumerate(whole_lines(path).splitlines(), start=1):
+            try:
+                entry = validate(line)
+            except ValidationError as error:
+                raise StoreError(
+                    f"is damaged: {_fault(error)}", place=f"{path}:{number}", mend=_REBUILD
+                ) from None
+            entries[entry.cell_id] = entry
     return entries
+
+
+def _fault(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    field = ".".join(str(part) for part in first["loc"])
+    return f"{field}: {first['msg']}" if field else first["msg"]
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Hold the cycle collector back: it would walk the growing entries, which have no cycles."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -86,8 +86,9 @@ class Deviation(Model):
 
 
 class Limits(Model):
-    """The limits that were in force. `max_calls` limits model calls. None is no limit: scratch is bounded only
-    where cab may mount it."""
+    """The limits that were in force; None is no limit. `max_calls` limits model calls. Scratch is bounded
+    only where cab may mount it.
+    """
 
     memory_bytes: int
     cpus: float
@@ -301,5 +302,6 @@ def parse(kind: type[R], raw: bytes, *, place: str) -> R:
 
 
 def to_json(record: BaseModel) -> bytes:
-    """A record as it is stored: indented, so that a person can read it."""
-    return record.model_dump_json(indent=1).encode() + b"\n"
+    """A record as it is stored: indented, so that a person can read it. Half a surrogate pair becomes '?'."""
+    text = json.dumps(record.model_dump(mode="json"), indent=1, ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8", "replace") + b"\n"

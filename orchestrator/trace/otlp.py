@@ -49,6 +49,9 @@ class OtlpExport:
         closing = threading.Thread(target=self._batch.shutdown, name="otlp-close", daemon=True)
         closing.start()
         closing.join(timeout_s)
+        if closing.is_alive():
+            # This ends its retries; a request under way ends by the exporter's own timeout.
+            self._counter.shutdown()
         return self._counter.missing()
 
 

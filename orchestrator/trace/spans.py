@@ -109,7 +109,7 @@ class CellTracer:
         self._open.append(self.root)
 
     @contextmanager
-    def span(self, name: str, kind: Kind, **attributes: Value) -> Iterator[Span]:
+    def span(self, name: str, kind: Kind, /, **attributes: Value) -> Iterator[Span]:
         """A span around a block, below the one that is open.
 
         An exception marks it with its type, never its text: texts of exceptions hold paths of the machine.
@@ -126,7 +126,7 @@ class CellTracer:
             self._open.pop()
             span.end(self.anchor.unix_ns(self.anchor.elapsed()))
 
-    def set(self, span: Span, **attributes: Value) -> None:
+    def set(self, span: Span, /, **attributes: Value) -> None:
         """Add attributes to an open span; None is left out, and a text is bounded."""
         span.set_attributes(_clean(attributes))
 
@@ -166,7 +166,7 @@ class CellTracer:
     def _start(
         self, name: str, kind: Kind, at: float, parent: Span | None, attributes: Mapping[str, Value]
     ) -> Span:
-        # An explicit context: a span that happens to be current in the calling program is not a cell's parent.
+        # An explicit context: whatever span is current in the calling program is not a parent of the cell.
         context = Context() if parent is None else set_span_in_context(parent, Context())
         span = self._tracer.start_span(
             _bounded(name),
@@ -174,8 +174,6 @@ class CellTracer:
             kind=SpanKind.CLIENT if kind is Kind.MODEL_CALL else SpanKind.INTERNAL,
             attributes={_KIND: str(kind), **_clean(attributes)},
             start_time=self.anchor.unix_ns(at),
-            record_exception=False,
-            set_status_on_exception=False,
         )
         assert isinstance(span, Span)
         return span

@@ -38,7 +38,7 @@ _OTHER_CODE = {
     ".sh",
     ".swift",
 }
-_DEF = re.compile(r"(\s*)(?:async )?(?:def|class|(?:pub )?(?:async )?fn) (\w+)")
+_DEF = re.compile(r"\s*(?:pub(?:\([^)]*\))? )?(?:async |const |unsafe )*(?:def|class|fn) (\w+)")
 _PYTHON_TEST = re.compile(r"\s*(?:async )?def (test\w*)\(")
 _LITERAL = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\b\d[\w.]*|\b(?:True|False|None)\b")
 
@@ -61,7 +61,7 @@ class Side:
 
     assertions: list[tuple[str, Assertion]] = field(default_factory=list)
     tests: list[Test] = field(default_factory=list)
-    names: set[str] = field(default_factory=set)
+    names: Counter[tuple[str, str]] = field(default_factory=Counter)
     lines: set[str] = field(default_factory=set)
 
 
@@ -76,14 +76,23 @@ def files_with_tests(files: Iterable[FileDiff], protected: Globs) -> list[FileDi
     ]
 
 
-def findings(files: list[FileDiff], changes: list[FileChange], expected: Globs) -> Iterator[Finding]:
-    """Everything about tests that were there before. In a file that the task lets change, it is a note."""
+def findings(files: list[FileDiff], changes: list[FileChange]) -> Iterator[Finding]:
+    """Everything about tests that were there before: what they demanded, and whether they are still run."""
     old, new = _side(files, "old"), _side(files, "new")
-    found = [*_lost_assertions(files, old, new), *_lost_tests(old, new), *_removed_unseen(files, changes)]
+    yield from _lost_assertions(files, old, new)
+    yield from _lost_tests(old, new)
+    yield from _removed_unseen(files, changes)
+
+
+def permitted(found: Iterable[Finding], expected: Globs) -> Iterator[Finding]:
+    """The same findings, those in a test file that the ticket lets change as notes.
+
+    Tests inside a source are not meant by that: the ticket is about the source.
+    """
     for finding in found:
-        allowed = finding.path is not None and finding.path in expected
+        path = finding.path
+        allowed = path is not None and path in expected and (is_test(path) or not path.endswith(".rs"))
         yield finding.model_copy(update={"severity": "note"}) if allowed else finding
-    yield from _edits(changes, found)
 
 
 def unread(changes: list[FileChange], expected: Globs) -> list[str]:
@@ -114,7 +123,7 @@ def _side(files: list[FileDiff], which: str) -> Side:
             lines = hunk.old if which == "old" else hunk.new
             side.assertions += [(file.path, found) for found in _assertions(file, hunk, lines)]
             side.tests += _tests(file.path, lines)
-            side.names |= {match[2] for line in lines if (match := _DEF.match(line.text))}
+            side.names.update((file.path, match[1]) for line in lines if (match := _DEF.match(line.text)))
             side.lines |= {line.text.strip() for line in lines}
     return side
 
@@ -156,13 +165,13 @@ def _suffix(path: str) -> str:
 def _leftover(
     these: list[tuple[str, Assertion]], those: list[tuple[str, Assertion]]
 ) -> list[tuple[str, Assertion]]:
-    """The changed assertions of one side that the other does not hold, each as often as it is missing."""
+    """The assertions of one side that the other does not hold, each as often as it is missing."""
     spare = Counter(assertion.key for _, assertion in those)
     left = []
     for path, assertion in sorted(these, key=lambda pair: pair[1].changed):
         if spare[assertion.key] > 0:
             spare[assertion.key] -= 1
-        elif assertion.changed:
+        else:
             left.append((path, assertion))
     return left
 
@@ -225,15 +234,21 @@ def _lost_tests(old: Side, new: Side) -> Iterator[Finding]:
         if new_names[test.name] > 0:
             new_names[test.name] -= 1
             continue
-        hidden = sorted(
-            name for name in (new.names - old.names) | (new.names & {test.name}) if test.name in name
-        )
-        if hidden and not any(name.startswith("test") and name != test.name for name in hidden):
+        if _hidden(test, old, new):
             yield severe("test_disabled", f"{test.name} is no longer run as a test", test.path, test.line)
         elif fresh[test.path] > 0:
             fresh[test.path] -= 1  # renamed; what it asserts is judged by its assertions
         elif not all(line in new.lines for line in test.body) or not test.body:
             yield severe("test_deleted", test.name, test.path, test.line)
+
+
+def _hidden(test: Test, old: Side, new: Side) -> bool:
+    """Whether a test's function is still there under a name, or without the mark, that no runner collects."""
+    same = (test.path, test.name)
+    if test.path.endswith(".rs"):
+        return new.names[same] >= old.names[same]
+    fresh = [name for path, name in new.names if path == test.path and not old.names[path, name]]
+    return any(test.name in name and not name.startswith("test") for name in fresh)
 
 
 def _removed_unseen(files: list[FileDiff], changes: list[FileChange]) -> Iterator[Finding]:
@@ -246,7 +261,8 @@ def _removed_unseen(files: list[FileDiff], changes: list[FileChange]) -> Iterato
             yield severe("test_deleted", "the whole file", change.path)
 
 
-def _edits(changes: list[FileChange], found: list[Finding]) -> Iterator[Finding]:
+def edits(changes: list[FileChange], found: list[Finding]) -> Iterator[Finding]:
+    """A note on each added or changed test in which nothing else was found."""
     judged = {finding.path for finding in found}
     for change in changes:
         if change.origin == "agent" and is_test(change.path) and change.path not in judged:

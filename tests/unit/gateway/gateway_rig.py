@@ -1,8 +1,11 @@
-"""A gateway in this process between a scripted upstream on loopback and a client on the cell's Unix socket."""
+"""A gateway in this process between a scripted upstream on loopback and a client on the cell's Unix
+socket.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -67,7 +70,9 @@ class Rig:
 
     async def post(self, body: Any, headers: dict[str, str] | None = None) -> tuple[int, bytes]:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        async with self.client.post(URL, data=data, headers=AUTH if headers is None else headers) as response:
+        async with self.client.post(
+            URL, data=io.BytesIO(data), headers=AUTH if headers is None else headers
+        ) as response:
             return response.status, await response.read()
 
     async def close(self) -> list[RawCall]:
@@ -109,7 +114,7 @@ async def upstream(handler: Handler, seen: list[Seen]) -> AsyncIterator[str]:
         seen.append(Seen(request.path_qs, dict(request.headers), await request.read()))
         return await handler(request)
 
-    app = web.Application()
+    app = web.Application(client_max_size=1 << 26)
     app.router.add_route("*", "/{path:.*}", handle)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
@@ -150,7 +155,9 @@ def json_reply(value: Any, status: int = 200, headers: dict[str, str] | None = N
     return handle
 
 
-def stream_reply(pieces: list[bytes], gates: list[asyncio.Event] | None = None, *, cut: bool = False) -> Handler:
+def stream_reply(
+    pieces: list[bytes], gates: list[asyncio.Event] | None = None, *, cut: bool = False
+) -> Handler:
     """Send the pieces, each in a chunk of its own, each behind its gate where there are gates."""
 
     async def handle(request: web.Request) -> web.StreamResponse:

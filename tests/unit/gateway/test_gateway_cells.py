@@ -96,7 +96,7 @@ def test_socket_is_for_its_owner_only(tmp_path: Path) -> None:
 
 def test_routes_that_make_no_sense_are_refused(tmp_path: Path) -> None:
     async def run() -> None:
-        server = GatewayServer(lambda event, cell: None)
+        server = GatewayServer(lambda *_: None)
         with pytest.raises(InputError, match="unknown endpoint"):
             await server.open_cell(make_route(tmp_path))
         server.add_endpoint(Endpoint(name="up", base_url="http://127.0.0.1:1", key=""))

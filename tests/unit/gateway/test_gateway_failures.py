@@ -181,12 +181,16 @@ def test_stream_that_just_stops_is_a_cut(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-@pytest.mark.parametrize(("code", "category"), [(429, "rate_limited"), (502, "upstream_5xx"), ("x", "upstream_5xx")])
+@pytest.mark.parametrize(
+    ("code", "category"), [(429, "rate_limited"), (502, "upstream_5xx"), ("x", "upstream_5xx")]
+)
 def test_error_inside_a_good_response(tmp_path: Path, code: Any, category: str) -> None:
     error = {"error": {"message": "provider failed", "code": code}}
 
     async def run() -> None:
-        for number, reply in enumerate((json_reply(error), stream_reply([event(error), b"data: [DONE]\n\n"]))):
+        for number, reply in enumerate(
+            (json_reply(error), stream_reply([event(error), b"data: [DONE]\n\n"]))
+        ):
             folder = tmp_path / str(number)
             folder.mkdir()
             async with rig(folder, reply) as gateway:
@@ -204,7 +208,9 @@ def test_key_echoed_by_the_endpoint_reaches_nobody(tmp_path: Path) -> None:
         forms = [header, base64.b64encode(header.encode()).decode(), urllib.parse.quote(token, safe="")]
         forms += [base64.urlsafe_b64encode(f"user:{token}".encode()).decode(), token.replace("/", "\\/")]
         status = 200 if b'"stream": true' in await request.read() else 401
-        reply = web.StreamResponse(status=status, headers={"Content-Type": "text/event-stream", "X-Echo": token})
+        reply = web.StreamResponse(
+            status=status, headers={"Content-Type": "text/event-stream", "X-Echo": token}
+        )
         await reply.prepare(request)
         text = event({"choices": [], "echo": forms})
         # In the middle of the key, so that it arrives in two pieces.
@@ -260,7 +266,9 @@ def test_client_that_goes_away_cancels_the_endpoints_work(tmp_path: Path) -> Non
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("body", [b"", b"not json", b"[]", b'{"model":"m"}', b'{"messages":[]} x', b"[" * 99999, b"\xff"])
+@pytest.mark.parametrize(
+    "body", [b"", b"not json", b"[]", b'{"model":"m"}', b'{"messages":[]} x', b"[" * 99999, b"\xff"]
+)
 def test_body_that_is_no_request(tmp_path: Path, body: bytes) -> None:
     async def run() -> None:
         async with rig(tmp_path, json_reply(completion())) as gateway:

@@ -29,7 +29,11 @@ from orchestrator.gateway.sse import split_events
 
 
 def test_plain_call_passes_byte_for_byte_and_is_metered(tmp_path: Path) -> None:
-    answer = b'{ "model":"build7",  "choices":[{"index":0,"finish_reason":"stop","message":{"content":"h\\u00e9"}}],\n "usage":{"prompt_tokens":5,"completion_tokens":2}}\n'
+    answer = (
+        b'{ "model":"build7",  "choices":[{"index":0,"finish_reason":"stop",'
+        b'"message":{"content":"h\\u00e9"}}],\n'
+        b' "usage":{"prompt_tokens":5,"completion_tokens":2}}\n'
+    )
     sent = b'{"temperature": 0.10, "model" : "alias","messages":[ ],"x-unknown":1e2,"max_tokens":7}'
 
     async def run() -> None:
@@ -120,8 +124,7 @@ def test_usage_is_asked_for_and_taken_out_again(tmp_path: Path, options: dict[st
 
 
 def test_usage_beside_the_last_choice_is_cut_without_the_choice(tmp_path: Path) -> None:
-    last = chunk_with_usage = event({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": {"a": 1}})
-    assert last is chunk_with_usage
+    last = event({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": {"a": 1}})
 
     async def run() -> None:
         async with rig(tmp_path, stream_reply([last, b": comment\n\n", b"data: [DONE]\n\n"])) as gateway:

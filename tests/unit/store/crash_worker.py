@@ -1,7 +1,8 @@
-"""Kills a writer of cells, by SIGKILL, before each of its system calls in turn and in the middle of each write.
+"""Kills a writer of cells, by SIGKILL, before each of its system calls and in the middle of each write.
 
-`crash_worker.py DIRECTORY SCENARIO` leaves one results directory for each point at which it killed, named by number;
-after each kill it also kills one `open` that mends, at a point that moves on. Prints how many points there were.
+`crash_worker.py DIRECTORY SCENARIO` leaves one results directory for each point at which it killed, named
+by number; after each kill it also kills one `open` that mends, at a point that moves on. Prints how many
+points there were.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from orchestrator.store.names import CellKey
 
 OLD = CellKey("opencode", "embedded/reference", "polyglot/old")
 NEW = CellKey("opencode", "embedded/reference", "polyglot/new")
-CALLS = ("open", "write", "fsync", "rename", "replace", "unlink", "mkdir", "rmdir", "ftruncate")
+CALLS = ("open", "write", "rename", "replace", "unlink", "mkdir", "rmdir", "ftruncate")
 
 
 def die() -> None:
@@ -28,7 +29,7 @@ def die() -> None:
 
 
 def arm(fatal: int) -> None:
-    """Make the process die at the `fatal`th of its system calls; a write counts twice: before, and half done."""
+    """Make the process die at the `fatal`th of its system calls; a write counts twice: undone, half done."""
     count = 0
 
     def armed(name: str, call: Callable[..., Any]) -> Callable[..., Any]:

@@ -27,7 +27,7 @@ SCORES: dict[str, dict[str, Any]] = {
     "pass_rate": {"pass": 1, "exit_code": 0, "timed_out": False, "partial_score": None},
     "tokens": {"prompt_tokens": 120, "completion_tokens": 30, "total_tokens": 150, "model_calls": 4},
     "latency": {"wall_clock_ms": 2500.5, "container_active_ms": 2000, "model_call_ms": None},
-    "composite": {"composite": 0.91, "formula": "cab-1"},
+    "composite": {"composite": 0.91, "formula": "cab-1", "bounds": [0.91, 0.91]},
     "composite_published": {"composite": 0.93, "formula": "published-0.1"},
 }
 
@@ -87,5 +87,5 @@ def sweep_record(*keys: CellKey) -> SweepRecord:
         seed=1,
         concurrency=2,
         cab=CAB,
-        machine=Machine(cores=2, memory_bytes=1 << 33, platform="linux/amd64", kernel="6.1", engine="20.10"),
+        machine=Machine(cores=2, memory_bytes=1 << 33, platform="linux/amd64", kernel="6.1"),
     )

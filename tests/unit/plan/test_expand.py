@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import pytest
+
+from orchestrator.plan.expand import expand, interleave
+from orchestrator.plan.spec import SweepSpec
+from orchestrator.store.names import CellKey
+
+TASKS = [f"polyglot/t{number}" for number in range(6)]
+HOSTED = {"base_url": {"env": "CAB_ENDPOINT"}, "key": {"env": "CAB_KEY"}}
+SET = {"CAB_ENDPOINT": "http://127.0.0.1:1", "CAB_KEY": "k"}
+
+
+@dataclass(frozen=True)
+class Fake:
+    uses_model: bool
+
+
+CLIS = {"opencode": Fake(True), "aider": Fake(True), "oracle": Fake(False), "noop": Fake(False)}
+
+
+def plan(env=SET, **changes):
+    fields = {
+        "name": "free",
+        "clis": tuple(CLIS),
+        "models": ("embedded/reference", "embedded/idle", {"id": "openai/gpt", "endpoint": "hosted"}),
+        "endpoints": {"hosted": HOSTED},
+        "tasks": ("polyglot/*",),
+        "seed": 1,
+    }
+    spec = SweepSpec.model_validate(fields | changes)
+    return expand(spec, sweep_id="free-20261127", clis=CLIS, tasks=TASKS, env=env)
+
+
+def test_every_point_of_the_matrix_once():
+    cells = plan(runs=2).cells
+    assert len(cells) == len({cell.cell_id for cell in cells}) == 2 * (2 * 3 * 6 + 2 * 6)
+    assert [cell.order_index for cell in cells] == list(range(len(cells)))
+    for cell in cells:
+        assert cell.cell_id == cell.key.cell_id("free-20261127")
+        assert (cell.endpoint == "hosted") == (cell.key.model == "openai/gpt")
+
+
+def test_a_cli_without_a_model_has_one_cell_a_task():
+    ids = [cell.cell_id for cell in plan().cells if cell.key.cli == "noop"]
+    assert sorted(ids) == [f"free-20261127/noop/none/{task}#run1" for task in TASKS]
+
+
+@pytest.mark.parametrize(
+    ("env", "reason"),
+    [
+        ({}, "CAB_ENDPOINT and CAB_KEY are not set"),
+        ({"CAB_ENDPOINT": "x"}, "CAB_KEY is not set"),
+        ({"CAB_ENDPOINT": "x", "CAB_KEY": ""}, "CAB_KEY is not set"),
+    ],
+)
+def test_a_hosted_model_without_its_variables_is_skipped(env, reason):
+    planned = plan(env)
+    assert len(planned.skipped) == 2 * 6
+    assert {said for _, said in planned.skipped} == {reason}
+    assert all("/openai/gpt/" in cell_id for cell_id, _ in planned.skipped)
+    assert not any(cell.key.model == "openai/gpt" for cell in planned.cells)
+    assert planned.skipped == tuple(sorted(planned.skipped))
+
+
+def test_the_order_is_the_seeds():
+    order = [cell.cell_id for cell in plan().cells]
+    assert order == [cell.cell_id for cell in plan(clis=("noop", "oracle", "aider", "opencode")).cells]
+    assert order != [cell.cell_id for cell in plan(seed=2).cells]
+
+
+def test_the_order_is_the_same_on_every_machine_and_python():
+    keys = [CellKey(cli, "m", task) for cli in ("a", "b") for task in ("x", "y", "z")]
+    order = [f"{key.cli}{key.task}" for key in interleave(keys, 20260501)]
+    assert order == ["ax", "bx", "az", "by", "ay", "bz"]
+
+
+def test_no_cli_has_a_block_to_itself():
+    cells = plan().cells
+    share = Counter(cell.key.cli for cell in cells)
+    # Each third of the sweep holds its share of each CLI, give or take one cell.
+    third = len(cells) // 3
+    for start in (0, third, 2 * third):
+        part = Counter(cell.key.cli for cell in cells[start : start + third])
+        for cli, count in share.items():
+            assert abs(part[cli] - count / 3) <= 1.5
+
+
+def test_the_first_run_of_all_comes_before_the_second_of_any():
+    runs = [cell.key.run for cell in plan(runs=3).cells]
+    assert runs == sorted(runs)
+
+
+def test_another_task_does_not_reshuffle_the_rest_of_a_cli():
+    keys = [CellKey("a", "m", f"t{number}") for number in range(20)]
+    more = [key for key in interleave([*keys, CellKey("a", "m", "new")], 5) if key.task != "new"]
+    assert more == interleave(keys, 5)

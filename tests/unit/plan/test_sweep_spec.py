@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestrator.errors import InputError
+from orchestrator.plan.spec import LimitSpec, load_spec, sweep_id
+
+FREE = Path(__file__).parents[3] / "sweeps" / "free.yaml"
+GOOD = """\
+name: free
+clis: [opencode, noop]
+models:
+  - embedded/reference
+  - {id: openai/gpt-oss-120b, endpoint: hosted}
+endpoints:
+  hosted: {base_url: {env: CAB_ENDPOINT}, key: {env: CAB_KEY}}
+tasks: ["polyglot/*"]
+"""
+
+
+def load(tmp_path, text):
+    path = tmp_path / "sweep.yaml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return load_spec(path)
+
+
+def test_the_free_sweep():
+    loaded = load_spec(FREE)
+    spec = loaded.spec
+    assert spec.clis == ("opencode", "oracle", "noop")
+    assert [model.id for model in spec.models if model.endpoint is None] == [
+        "embedded/reference",
+        "embedded/idle",
+        "embedded/wrong",
+    ]
+    assert list(spec.endpoints["hosted"].variables()) == ["CAB_ENDPOINT", "CAB_KEY"]
+    assert (spec.runs, spec.concurrency, spec.seed, spec.retries, spec.timeout_s) == (1, 2, 20260501, 2, None)
+    assert spec.limits.resolve().memory_bytes == 4 << 30
+    assert loaded.digest.startswith("sha256:")
+    assert sweep_id(spec, date(2026, 11, 27)) == "free-20261127"
+
+
+def test_defaults(tmp_path):
+    spec = load(tmp_path, GOOD).spec
+    assert (spec.runs, spec.concurrency, spec.retries, spec.description) == (1, 1, 2, "")
+    assert spec.limits == LimitSpec()
+    assert spec.endpoints["hosted"].wire == "chat"
+
+
+def test_a_url_may_be_written_out(tmp_path):
+    spec = load(tmp_path, GOOD.replace("{env: CAB_ENDPOINT}", "http://127.0.0.1:8000/v1")).spec
+    assert spec.endpoints["hosted"].base_url.url == "http://127.0.0.1:8000/v1"
+    assert list(spec.endpoints["hosted"].variables()) == ["CAB_KEY"]
+
+
+BAD = {
+    # what is wrong: (replaced, by, line:column, what it says)
+    "duplicate key": (
+        "tasks:",
+        "name: two\ntasks:",
+        "8:1",
+        "the key 'name' is there twice (line 1 has it too)",
+    ),
+    "tab": ("  - embedded/reference", "\t- embedded/reference", "4:1", "a tab where YAML wants spaces"),
+    "anchor": ("[opencode, noop]", "&a [opencode]", "2:", "anchors and aliases are not read here"),
+    "bare glob": ('["polyglot/*"]', "[*, a]", "8:", 'quote a glob: "*"'),
+    "unknown anchor": ('["polyglot/*"]', "[*all]", "8:", "is no YAML"),
+    "merge key": ("name: free", "<<: {name: free}", "1:1", "the key '<<' is no text"),
+    "tag": ("[opencode, noop]", "!!set {a}", "2:", "is not read here"),
+    "number as key": ("name: free", "1: free", "1:1", "the key '1' is no text (quote it)"),
+    "hexadecimal": ("name: free", "name: free\nseed: 0x1F", "2:7", "can be read in more than one way"),
+    "date": ("name: free", "name: 2026-05-01", "1:7", "can be read in more than one way"),
+    "no end": ('["polyglot/*"]', "[a", "", "is no YAML"),
+    "two documents": ("tasks:", "---\ntasks:", "8:1", "another document"),
+    "unknown key": ("name: free", "name: free\nconcurency: 2", "2:1", "did you mean 'concurrency'?"),
+    "nested key": (
+        "key: {env",
+        "kye: {env",
+        "7:43",
+        "unknown key 'endpoints.hosted.kye' (did you mean 'key'?)",
+    ),
+    "model key": ("endpoint: hosted", "endpont: hosted", "5:", "did you mean 'endpoint'?"),
+    "env key": ("{env: CAB_KEY}", "{evn: CAB_KEY}", "7:", "did you mean 'env'?"),
+    "missing key": ("name: free\n", "", "1:1", "the key 'name' is missing (add name: …)"),
+    "text for number": (
+        "name: free",
+        "name: free\nruns: two",
+        "2:7",
+        "runs: input should be a valid integer",
+    ),
+    "yes for number": (
+        "name: free",
+        "name: free\nruns: true",
+        "2:7",
+        "runs: input should be a valid integer",
+    ),
+    "fraction": ("name: free", "name: free\nruns: 1.5", "2:7", "runs: input should be a valid integer"),
+    "no runs": (
+        "name: free",
+        "name: free\nruns: 0",
+        "2:7",
+        "runs: input should be greater than or equal to 1",
+    ),
+    "bare size": (
+        "name: free",
+        "name: free\nlimits: {memory: 4}",
+        "2:18",
+        "4 is no size; write a number with a unit",
+    ),
+    "small memory": ("name: free", "name: free\nlimits: {memory: 4MiB}", "2:18", "greater than or equal to"),
+    "unknown limit": ("name: free", "name: free\nlimits: {mem: 4GiB}", "2:10", "unknown key 'limits.mem'"),
+    "name": ("name: free", "name: ../free", "1:7", "is no name of a sweep"),
+    "no CLI": ("[opencode, noop]", "[]", "2:7", "clis: "),
+    "CLI twice": ("[opencode, noop]", "[noop, noop]", "2:7", "clis: 'noop' is there twice"),
+    "CLI name": ("[opencode, noop]", "[open code]", "2:8", "holds a character that no name may hold"),
+    "no list": ("[opencode, noop]", "opencode", "2:7", "clis: input should be a valid"),
+    "model none": ("embedded/reference", "none", "4:5", "is the model of CLIs that use none"),
+    "embedded": ("embedded/reference", "embedded/refrence", "4:5", "did you mean 'embedded/reference'?"),
+    "embedded with endpoint": (
+        "embedded/reference",
+        "{id: embedded/idle, endpoint: hosted}",
+        "4:35",
+        "an embedded model has no endpoint",
+    ),
+    "no endpoint": (
+        "{id: openai/gpt-oss-120b, endpoint: hosted}",
+        "gpt",
+        "5:5",
+        "model 'gpt' has no endpoint",
+    ),
+    "unknown endpoint": ("endpoint: hosted}", "endpoint: hostd}", "5:41", "did you mean 'hosted'?"),
+    "literal key": ("{env: CAB_KEY}", "sk-secret", "7:", "a key never stands in a file; use {env: NAME}"),
+    "URL with key": ("{env: CAB_ENDPOINT}", "https://u:sk-secret@h/", "7:", "holds no user, password"),
+    "no URL": ("{env: CAB_ENDPOINT}", "localhost:80", "7:", "is no http:// or https:// URL"),
+    "URL left out": ("base_url: {env: CAB_ENDPOINT}", "base_url: {}", "7:", "give a URL, or {env: NAME}"),
+    "variable": ("env: CAB_KEY", "env: $CAB_KEY", "7:", "is no name of an environment variable"),
+    "wire": ("key: {env: CAB_KEY}", "wire: chatt", "7:", "wire: input should be 'chat'"),
+    "task": ("polyglot/*", "polyglot/ä", "8:9", "is no task name or glob"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_sweep_is_one_clear_line(tmp_path, case):
+    replaced, by, at, says = BAD[case]
+    assert replaced in GOOD
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, GOOD.replace(replaced, by, 1))
+    text = str(caught.value)
+    assert says in text
+    assert f"sweep.yaml:{at}" in text
+    assert "\n" not in text
+    assert caught.value.mend
+    assert "sk-secret" not in text
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"\xff", "is not UTF-8"),
+        (b"name: \x07", "is no YAML"),
+        (b"", "holds no sweep"),
+        (b"- a\n", "holds no sweep"),
+        (b"[" * 600, "nested too deeply"),
+        (b"[" * 20 + b"]" * 20, "nested too deeply"),
+    ],
+)
+def test_what_is_no_sweep_at_all(tmp_path, content, says):
+    with pytest.raises(InputError, match=says):
+        load(tmp_path, content)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"none\.yaml: No such file"):
+        load_spec(tmp_path / "none.yaml")
+
+
+def test_the_first_of_two_faults_is_told(tmp_path):
+    with pytest.raises(InputError, match=r":3:1: unknown key 'zzz'"):
+        load(tmp_path, "name: free\nclis: [a]\nzzz: 1\nruns: no\ntasks: [a]\n")
+
+
+def test_unknown_names_are_told_with_their_line(tmp_path):
+    loaded = load(tmp_path, GOOD)
+    loaded.require_known("clis", ["noop", "opencode"])
+    with pytest.raises(
+        InputError, match=r":2:8: unknown name 'opencode' under clis \(did you mean 'open-code'\?\)"
+    ):
+        loaded.require_known("clis", ["noop", "open-code"])
+    with pytest.raises(InputError, match=r"known: aider, goose"):
+        loaded.require_known("clis", ["goose", "aider"])
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.text(max_size=200))
+def test_no_text_is_a_traceback(tmp_path_factory, text):
+    path = tmp_path_factory.mktemp("any") / "sweep.yaml"
+    path.write_text(text, encoding="utf-8", errors="surrogatepass")
+    with pytest.raises(InputError) as caught:
+        load_spec(path)
+    assert "\n" not in str(caught.value)

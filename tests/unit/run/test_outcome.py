@@ -1,0 +1,89 @@
+"""The outcome table: each cause has one outcome, and a later success makes an earlier fault harmless."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.errors import CellFault
+from orchestrator.run.outcome import TABLE, Outcome, of_agent, of_fault, of_verification
+from scorers.evidence import AgentEnd, ModelCall, Verification
+
+
+def call(index: int, error: str | None = None, *, main: bool = True) -> ModelCall:
+    return ModelCall(index=index, start=index, end=index + 0.5, request_hash="x", error=error, main=main)
+
+
+def agent(*calls: ModelCall, exit_code: int | None = 0, tells: bool = True, **end: object) -> str:
+    ending = AgentEnd.model_validate({"exit_code": exit_code, **end})
+    return str(of_agent(ending, calls, exit_code_tells=tells))
+
+
+def test_an_agent_that_ends_by_itself_completed() -> None:
+    assert agent(call(0)) == "completed"
+    assert agent() == "completed"
+
+
+@pytest.mark.parametrize(
+    "error", ["rate_limited", "endpoint_down", "upstream_5xx", "stream_cut", "key_refused"]
+)
+def test_the_endpoints_fault_is_infra_unless_it_was_overcome(error: str) -> None:
+    assert agent(call(0), call(1, error), exit_code=1) == f"infra_error({error})"
+    assert agent(call(0), call(1, error), timed_out=True) == f"infra_error({error})"
+    assert agent(call(0, error), call(1)) == "completed"
+
+
+def test_a_side_request_decides_nothing_and_a_call_the_cli_gave_up_neither() -> None:
+    assert agent(call(0), call(1, "endpoint_down", main=False)) == "completed"
+    assert agent(call(0), call(1, "client_gone"), timed_out=True) == "timed_out"
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        ("context_overflow", "context_overflow"),
+        ("bad_request", "bad_request"),
+        ("unauthorised", "bad_request"),
+        ("limit", "limit_reached(calls)"),
+    ],
+)
+def test_the_clis_own_fault_is_counted(error: str, outcome: str) -> None:
+    assert agent(call(0), call(1, error), exit_code=1) == outcome
+    assert TABLE[outcome.partition("(")[0]].counted
+
+
+def test_how_the_process_ended() -> None:
+    assert agent(exit_code=3) == "agent_crashed"
+    assert agent(exit_code=3, tells=False) == "completed"
+    assert agent(exit_code=None, signal=11, tells=False) == "agent_crashed"
+    assert agent(exit_code=None, signal=9, oom_kills=1) == "agent_oom"
+    assert agent(exit_code=0, oom_kills=1) == "completed"
+    assert agent(exit_code=None, signal=9, timed_out=True) == "timed_out"
+
+
+def test_a_fault_of_the_machine_is_never_counted() -> None:
+    outcome = of_fault(CellFault("engine", "gone"))
+    assert str(outcome) == "infra_error(engine)"
+    assert not outcome.rule.counted
+    assert outcome.rule.retried
+
+
+@pytest.mark.parametrize(
+    ("reward", "reference", "outcome"),
+    [
+        (0.0, None, "completed"),
+        (None, True, "completed"),
+        (None, False, "verify_error"),
+        (0.0, False, "verify_error"),
+    ],
+)
+def test_only_what_also_fails_for_the_reference_is_a_verify_error(
+    reward: float | None, reference: bool | None, outcome: str
+) -> None:
+    verification = Verification(exit_code=1, timed_out=False, reward=reward, reference_passes=reference)
+    assert str(of_verification(Outcome("completed"), verification)) == outcome
+
+
+def test_what_is_retried_is_not_counted_and_what_never_ran_is_neither() -> None:
+    for rule in TABLE.values():
+        assert not (rule.counted and rule.retried)
+        assert rule.ran or not (rule.counted or rule.retried)

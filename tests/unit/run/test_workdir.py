@@ -1,0 +1,200 @@
+"""The workdir is compared without trusting anything an agent left in it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from orchestrator.run.workdir import Classifier, Difference, Template, compare, copy_tree, git, rebuild, scan
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> Template:
+    source = tmp_path / "source"
+    (source / "src").mkdir(parents=True)
+    (source / "src" / "main.py").write_text("".join(f"line {n}\n" for n in range(20)))
+    (source / "tests").mkdir()
+    (source / "tests" / "test_main.py").write_text("assert True\n")
+    (source / ".gitignore").write_text("out/\n")
+    return Template.make(source, tmp_path / "template")
+
+
+@pytest.fixture
+def workdir(template: Template, tmp_path: Path) -> Path:
+    place = tmp_path / "scratch" / "workdir"
+    copy_tree(template.path, place)
+    return place
+
+
+def difference(template: Template, workdir: Path, *state_globs: str) -> Difference:
+    return compare(template, workdir, scan(workdir), Classifier(template.path, state_globs))
+
+
+def kinds(found: Difference) -> dict[str, tuple[str, str]]:
+    return {change.path: (change.change, change.origin) for change in found.changes}
+
+
+def test_nothing_changed(template: Template, workdir: Path) -> None:
+    found = difference(template, workdir)
+    assert (found.changes, found.patch, found.own) == ([], b"", {})
+
+
+def test_added_modified_removed_and_renamed_are_told_apart_with_their_lines(
+    template: Template, workdir: Path
+) -> None:
+    (workdir / "src" / "main.py").rename(workdir / "src" / "moved.py")
+    (workdir / "tests" / "test_main.py").write_text("assert 1\nassert 2\n")
+    (workdir / ".gitignore").unlink()
+    (workdir / "new.txt").write_text("a\nb\n")
+    found = difference(template, workdir)
+    assert kinds(found) == {
+        ".gitignore": ("removed", "agent"),
+        "new.txt": ("added", "agent"),
+        "src/moved.py": ("renamed", "agent"),
+        "tests/test_main.py": ("modified", "agent"),
+    }
+    lines = {change.path: (change.lines_added, change.lines_removed) for change in found.changes}
+    assert lines["tests/test_main.py"] == (2, 1)
+    assert lines["src/moved.py"] == (0, 0)
+    assert b"rename from src/main.py" in found.patch
+
+
+def test_build_outputs_and_the_clis_own_files_are_not_the_agents_work(
+    template: Template, workdir: Path
+) -> None:
+    for name in ("out/result.bin", "target/debug/x", "src/__pycache__/main.cpython-313.pyc", ".aider/cache"):
+        (workdir / name).parent.mkdir(parents=True, exist_ok=True)
+        (workdir / name).write_bytes(b"\0\1")
+    found = difference(template, workdir, ".aider/")
+    assert {path: origin for path, (_, origin) in kinds(found).items()} == {
+        "out/result.bin": "generated",
+        "target/debug/x": "generated",
+        "src/__pycache__/main.cpython-313.pyc": "generated",
+        ".aider/cache": "cli_state",
+    }
+    assert found.own == {}
+    assert found.patch == b""
+
+
+def test_an_agents_own_gitignore_hides_nothing(template: Template, workdir: Path) -> None:
+    (workdir / ".gitignore").write_text("*\n")
+    (workdir / "hidden.py").write_text("x\n")
+    assert kinds(difference(template, workdir))["hidden.py"] == ("added", "agent")
+
+
+def test_attributes_in_the_tree_hide_nothing_from_the_diff(template: Template, workdir: Path) -> None:
+    (workdir / ".gitattributes").write_text("*.py -diff binary filter=x\n")
+    (workdir / "src" / "main.py").write_text("changed\n")
+    assert b"+changed" in difference(template, workdir).patch
+
+
+def test_git_in_the_agents_repository_is_never_run(template: Template, workdir: Path, tmp_path: Path) -> None:
+    trap = tmp_path / "trapped"
+    git("config", "core.fsmonitor", f"touch {trap}; false", cwd=workdir)
+    git("config", "diff.external", f"touch {trap}", cwd=workdir)
+    (workdir / "src" / "main.py").write_text("changed\n")
+    found = difference(template, workdir)
+    assert found.patch
+    assert not trap.exists()
+    git("status", cwd=workdir)
+    assert trap.exists(), "the trap itself does not work"
+
+
+def test_names_of_any_bytes_are_compared_and_shown(template: Template, workdir: Path) -> None:
+    hostile = [b'quote".txt', b"line\nend.txt", b"back\\slash", b"latin-\xe9", b" space ", b"-dash"]
+    for name in hostile:
+        Path(os.fsdecode(os.fsencode(workdir) + b"/" + name)).write_text("x\n")
+    found = difference(template, workdir)
+    assert len(found.changes) == len(hostile)
+    assert all(change.lines_added == 1 for change in found.changes)
+    for change in found.changes:
+        change.model_dump_json()
+
+
+def test_symlinks_are_listed_and_never_followed(template: Template, workdir: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "key").write_text("do not read\n")
+    (workdir / "link").symlink_to(secret)
+    (workdir / "file-link").symlink_to(secret / "key")
+    found = difference(template, workdir)
+    assert kinds(found) == {"link": ("added", "agent"), "file-link": ("added", "agent")}
+    assert b"do not read" not in found.patch
+
+
+def test_special_files_are_listed_and_never_opened(template: Template, workdir: Path) -> None:
+    os.mkfifo(workdir / "pipe")
+    found = difference(template, workdir)
+    assert found.changes[0].after is not None
+    assert found.changes[0].after.kind == "other"
+
+
+def test_a_repository_made_inside_is_listed_as_one_thing(template: Template, workdir: Path) -> None:
+    (workdir / "sub" / ".git").mkdir(parents=True)
+    (workdir / "sub" / ".git" / "config").write_text("x")
+    (workdir / "sub" / "code.py").write_text("y\n")
+    assert kinds(difference(template, workdir)) == {
+        "sub/.git": ("added", "agent"),
+        "sub/code.py": ("added", "agent"),
+    }
+
+
+def rebuilt(template: Template, workdir: Path, target: Path, *protected: str) -> dict[str, str]:
+    rebuild(template, workdir, difference(template, workdir), protected, target)
+    return {path: (target / path).read_text() for path, state in scan(target).items() if state.kind == "file"}
+
+
+def test_what_is_graded_has_the_agents_changes_and_no_build_outputs(
+    template: Template, workdir: Path, tmp_path: Path
+) -> None:
+    (workdir / "src" / "main.py").write_text("fixed\n")
+    (workdir / "target").mkdir()
+    (workdir / "target" / "poison").write_text("stale\n")
+    files = rebuilt(template, workdir, tmp_path / "graded")
+    assert files["src/main.py"] == "fixed\n"
+    assert "target/poison" not in files
+
+
+def test_protected_files_are_graded_as_they_were(template: Template, workdir: Path, tmp_path: Path) -> None:
+    (workdir / "tests" / "test_main.py").write_text("pass\n")
+    (workdir / "tests" / "extra.py").write_text("x\n")
+    files = rebuilt(template, workdir, tmp_path / "graded", "tests/**")
+    assert files["tests/test_main.py"] == "assert True\n"
+    assert "tests/extra.py" not in files
+
+
+@pytest.mark.parametrize("as_directory", [True, False], ids=["directory", "file"])
+def test_a_symlink_in_the_way_leads_nowhere(
+    template: Template, workdir: Path, tmp_path: Path, as_directory: bool
+) -> None:
+    """A directory replaced by a symlink: what was below it must not be written or removed where it points."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "main.py").write_text("precious\n")
+    (workdir / "src" / "main.py").unlink()
+    (workdir / "src").rmdir()
+    (workdir / "src").symlink_to(outside if as_directory else outside / "main.py")
+    rebuilt(template, workdir, tmp_path / "graded")
+    assert (outside / "main.py").read_text() == "precious\n"
+    assert (tmp_path / "graded" / "src").is_symlink()
+
+
+def test_a_file_where_a_directory_was_and_the_other_way_round(
+    template: Template, workdir: Path, tmp_path: Path
+) -> None:
+    (workdir / "src" / "main.py").unlink()
+    (workdir / "src").rmdir()
+    (workdir / "src").write_text("now a file\n")
+    (workdir / ".gitignore").unlink()
+    (workdir / ".gitignore").mkdir()
+    (workdir / ".gitignore" / "inner").write_text("now a directory\n")
+    files = rebuilt(template, workdir, tmp_path / "graded")
+    assert files["src"] == "now a file\n"
+    assert files[".gitignore/inner"] == "now a directory\n"
+
+
+def test_a_template_is_the_same_commit_everywhere(template: Template, tmp_path: Path) -> None:
+    again = Template.make(tmp_path / "source", tmp_path / "again")
+    assert git("rev-parse", "HEAD", cwd=template.path) == git("rev-parse", "HEAD", cwd=again.path)
