@@ -25,7 +25,6 @@ from orchestrator.sandbox.images.lock import Lock, LockedImage, load_lock, save_
 from orchestrator.sandbox.images.recipe import BASE, INIT, ROOT, Recipe, load_recipes, with_parents
 from orchestrator.sandbox.images.root import BasePin, load_pin, make_root, root_source
 
-
 INPUTS_LABEL = "cab.inputs"
 PIN_REPOSITORY = "cab/pin"
 SHA256 = "sha256"
