@@ -120,7 +120,7 @@ def resume(results: Path, name: str) -> Iterator[Ready]:
     """
     store = CellStore(results, name)
     stored = store.sweep()
-    matrix = Matrix.of(SweepSpec.model_validate(stored.spec), name)
+    matrix = Matrix.of(SweepSpec.of_data(stored.spec), name)
     check_same("task", stored.tasks, {task.name: task.content_hash for task in matrix.tasks.values()})
     check_same("adapter", stored.adapters, dict(matrix.adapter_digests))
     with _started(matrix, store, None) as ready:
