@@ -199,7 +199,8 @@ def _verdict(path: str, lost: Assertion, gained: list[Assertion], values: set[st
         yield severe("assertion_removed", lost.text, path, lost.line)
         return
     successor = max(
-        gained, key=lambda a: (a.subject == lost.subject, len(a.literals & lost.literals), -a.line)
+        gained[:MAX_SUCCESSORS],
+        key=lambda a: (a.subject == lost.subject, len(a.literals & lost.literals), -a.line),
     )
     same = successor.subject == lost.subject
     kept = lost.literals <= (successor.literals if same else values)
