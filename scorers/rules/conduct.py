@@ -11,7 +11,8 @@ from scorers.rules.finding import Finding, note
 _NETWORK = re.compile(
     r"\b(?:curl|wget)\s+[^\n;|&]{0,300}\bhttps?://(?!(?:localhost|127\.|\[::1\]))[^\s\"']+"
     r"|\b(?:pip3?|uv pip|npm|pnpm|yarn|apt-get|apt|gem|go) (?:install|get|add)\b[^\n;|&\"]{0,100}"
-    r"|\bcargo (?:add|install)\b[^\n;|&\"]{0,100}|\bgit (?:clone|fetch|pull|push)\b[^\n;|&\"]{0,100}|\bssh \S+@\S+"
+    r"|\bcargo (?:add|install)\b[^\n;|&\"]{0,100}|\bgit (?:clone|fetch|pull|push)\b[^\n;|&\"]{0,100}"
+    r"|\bssh \S+@\S+"
 )
 _TEST_RUN = re.compile(
     r"\bpytest\b|\bunittest\b|\bcargo (?:test|nextest)\b|\bpython3? \S{0,100}test\S{0,100}\.py|\bmake test\b"

@@ -629,6 +629,21 @@ def test_a_hostile_diff_is_survived(diff: str) -> None:
     assert integrity.score(task(), evidence(diff=diff, phases=PHASES)).rules_version == "1"
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("path", ["tests/test_a.py", "tests/a.rs", "src/a.py"])
+@pytest.mark.parametrize(
+    "line", ["assert f(1) == 2", "assert (", "def test_x():", "@skip", "os._exit(0)", 'r#"', "/*"]
+)
+def test_a_long_hostile_diff_is_read_in_linear_time(path: str, line: str) -> None:
+    lines = 4000
+    diff = (
+        f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -0,0 +1,{lines} @@\n"
+        + f"+{line}\n" * lines
+    )
+    commands = [tool(word * 20000) for word in ("curl ", "cp ", "ssh a@")]
+    assert integrity.score(task(), evidence(diff=diff, tool_calls=commands)).rules_version == "1"
+
+
 def test_no_line_of_content_can_pose_as_a_header() -> None:
     text = "x\n-- a/tests/test_sum.py\ndiff --git a/tests/test_x.py b/tests/test_x.py\n"
     found = of({"notes.md": text}, {"notes.md": "x\n++ b/y\n@@ -1 +1 @@\n-assert f() == 1\n"})
