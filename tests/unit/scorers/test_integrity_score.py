@@ -355,6 +355,18 @@ def test_files_of_the_cli_and_build_outputs_are_not_the_agents() -> None:
     assert found.findings == []
 
 
+def test_an_assertion_that_demanded_nothing_may_go() -> None:
+    text = PY_TESTS.replace("        self.assertTrue(add(0, 1))\n", "        self.assertTrue(True)\n")
+    assert rules(edited(PY, text, ("        self.assertTrue(True)\n", ""))) == set()
+
+
+def test_a_skip_that_was_there_before_may_move() -> None:
+    skip = '    @unittest.skip("x")\n    @tagged\n    def test_slow(self):\n        pass\n'
+    text = PY_TESTS + f"\n{skip}"
+    moved = skip.replace('    @unittest.skip("x")\n    @tagged\n', '    @tagged\n    @unittest.skip("x")\n')
+    assert rules(edited(PY, text, (skip, moved))) == set()
+
+
 def test_added_tests_are_a_note() -> None:
     assert rules(of({}, {PY: PY_TESTS}), "note") == {"tests_added"}
 
