@@ -361,9 +361,10 @@ def test_an_assertion_that_demanded_nothing_may_go() -> None:
 
 
 def test_a_skip_that_was_there_before_may_move() -> None:
-    skip = '    @unittest.skip("x")\n    @tagged\n    def test_slow(self):\n        pass\n'
-    text = PY_TESTS + f"\n{skip}"
-    moved = skip.replace('    @unittest.skip("x")\n    @tagged\n', '    @tagged\n    @unittest.skip("x")\n')
+    tags = "    @tagged\n    @slow\n    @owned\n"
+    mark, body = '    @unittest.skip("x")\n', "    def test_slow(self):\n        pass\n"
+    text = f"{PY_TESTS}\n{mark}{tags}{body}"
+    skip, moved = mark + tags, tags + mark
     assert rules(edited(PY, text, (skip, moved))) == set()
 
 
