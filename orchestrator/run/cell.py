@@ -265,6 +265,7 @@ class CellRun:
             calls_path=self.staging / "calls.jsonl",
             wire_path=self.staging / "wire.jsonl.gz",
             max_calls=self._task.max_turns,
+            max_retries=self.bench.call_retries,
         )
 
     def _read_wire(self, tracer: CellTracer, span: Span) -> None:
