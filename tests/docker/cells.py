@@ -38,7 +38,12 @@ from orchestrator.store.record import Cab, Machine, SkippedCell, SweepRecord
 KEY = "sk-real-0123456789abcdefghijklmnop"
 CALL_RETRIES = 2
 LIMITS = Limits(
-    memory_bytes=256 << 20, cpus=1.0, pids=64, tmp_bytes=64 << 20, scratch_bytes=256 << 20, scratch_inodes=5000
+    memory_bytes=256 << 20,
+    cpus=1.0,
+    pids=64,
+    tmp_bytes=64 << 20,
+    scratch_bytes=128 << 20,
+    scratch_inodes=5000,
 )
 DIGEST = f"sha256:{0:064x}"
 TOKENS_IN, TOKENS_OUT = 100, 10

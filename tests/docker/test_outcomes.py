@@ -5,13 +5,17 @@ One sweep runs a cell for each case; the tests read what it stored.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import shutil
 import signal
 import socket
 import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -32,7 +36,10 @@ from cells import (
     sweep_record,
 )
 
+from orchestrator.errors import CellFault
 from orchestrator.paths import TASKS
+from orchestrator.plan.expand import PlannedCell, expand
+from orchestrator.plan.spec import SweepSpec
 from orchestrator.plan.task import Task, load_task
 from orchestrator.run.bench import Bench
 from orchestrator.run.outcome import TABLE
@@ -85,7 +92,7 @@ class Case:
     detail: str = ""
     tries: int = 1
     tokens: int | None = CALL
-    earlier: tuple[int | None, ...] = field(default=())
+    earlier: tuple[int | None, ...] = ()
 
     @property
     def counted(self) -> bool:
@@ -93,12 +100,18 @@ class Case:
 
 
 def infra(
-    cause: str, asked: int, answers: Answers, *, tokens: int | None = 0, endpoint: str = "stub"
+    cause: str,
+    asked: int,
+    answers: Answers,
+    *,
+    text: str = "fix(); ask()",
+    tokens: int | None = 0,
+    endpoint: str = "stub",
 ) -> Case:
     """A fault of the endpoint: tried again, then left uncounted."""
     return Case(
         f"infra_error({cause})",
-        "fix(); ask()",
+        text,
         asked=asked,
         answers=answers,
         endpoint=endpoint,
@@ -133,6 +146,21 @@ while not os.path.exists("tick.txt"):
     pass
 """
 
+FILLS_ITS_DISK = """
+ask(); fix()
+try:
+    for number in range(6000):
+        open("a" + str(number), "w").close()
+except OSError:
+    pass
+try:
+    with open("a0", "wb") as file:
+        for _ in range(160):
+            file.write(bytes(1 << 20))
+except OSError:
+    pass
+"""
+
 CASES = {
     "passes": Case("completed", "ask(); fix()", asked=1, passed=1, reason="passed"),
     "fails": Case("completed", "ask()", asked=1),
@@ -148,9 +176,7 @@ CASES = {
     "timed-out": Case(
         "timed_out", "ask(); fix(); time.sleep(600)", asked=1, task=SHORT, passed=1, reason="passed"
     ),
-    "limit": Case(
-        "limit_reached(calls)", "while True: ask()", asked=2, task=TWO_CALLS, tokens=2 * CALL
-    ),
+    "limit": Case("limit_reached(calls)", "while True: ask()", asked=2, task=TWO_CALLS, tokens=2 * CALL),
     "exit-code": Case(
         "agent_crashed", "ask(); fix(); sys.exit(3)", asked=1, passed=1, reason="passed", detail="exit code 3"
     ),
@@ -200,7 +226,8 @@ CASES = {
     "5xx": infra("upstream_5xx", 2 * CALLS, always(refusal(503))),
     "cut": infra("stream_cut", 2, always(Answer(cut=True)), tokens=None),
     "key-refused": infra("key_refused", 2, always(refusal(401))),
-    "engine": infra("engine", 2, answers, tokens=CALL),
+    # The container goes in the middle of the second call, whose usage nobody knows.
+    "engine": infra("engine", 4, answers, text="fix(); ask(); ask()", tokens=None),
     "verify-error": Case(
         "verify_error",
         "ask(); fix()",
@@ -211,11 +238,14 @@ CASES = {
         tries=1 + RETRIES,
         earlier=(CALL,),
     ),
-    "syntax-error": Case("completed", 'ask(); write("def reverse_string(:\\n")', asked=1, reason="build_broken"),
+    "syntax-error": Case(
+        "completed", 'ask(); write("def reverse_string(:\\n")', asked=1, reason="build_broken"
+    ),
     "suite-stops": Case(
         "completed", 'ask(); write("raise SystemExit\\n")', asked=1, task=NO_IMPORT, reason="build_broken"
     ),
     "hostile": Case("completed", HOSTILE, asked=1, tty=False),
+    "disk-full": Case("completed", FILLS_ITS_DISK, asked=1, passed=1, reason="passed"),
 }
 
 
@@ -238,10 +268,10 @@ class Swept:
         return load_evidence(self.directory(case))
 
 
-def planned(case: str, sweep_id: str = SWEEP):  # type: ignore[no-untyped-def]
+def planned(case: str) -> PlannedCell:
     found = CASES[case]
     index = list(CASES).index(case)
-    return cell_of(sweep_id, case, f"stub/{case}", found.task, endpoint=found.endpoint, index=index)
+    return cell_of(SWEEP, case, f"stub/{case}", found.task, endpoint=found.endpoint, index=index)
 
 
 @pytest.fixture(scope="module")
@@ -314,10 +344,11 @@ def swept(
 
 
 def removing(sandbox: DockerSandbox, cell_id: str) -> Answers:
-    """Answers once the cell's container was removed by force."""
+    """Removes the cell's container by force before every second answer."""
 
     def answer(number: int) -> Answer:
-        assert len(sandbox.remove_leftovers({"cab.cell": cell_id})) == 1
+        if number % 2 == 0:
+            assert len(sandbox.remove_leftovers({"cab.cell": cell_id})) == 1
         return Answer()
 
     return answer
@@ -388,17 +419,17 @@ def test_what_was_measured_is_kept(name: str, swept: Swept) -> None:
     else:
         assert scores["blast_radius"]["blast_radius"] is not None
         changed = any(change.path == "src/reverse.py" for change in evidence.changes)
-        assert changed is ("fix()" in case.text or "write(" in case.text)
+        assert changed is ("fix()" in case.text or " write(" in case.text)
 
 
 def test_spans_and_recording(name: str, swept: Swept) -> None:
     case, directory = CASES[name], swept.directory(name)
     spans = [json.loads(line) for line in (directory / "spans.jsonl").read_text().splitlines()]
-    kinds = [span["attributes"]["cab.kind"] for span in spans]
+    kinds = [span["kind"] for span in spans]
     assert {"cell", "task_setup", "adapter_run", "container", "model_call"} <= set(kinds)
     assert kinds.count("model_call") == len(swept.evidence(name).calls)
     assert ("verify" in kinds) is (case.passed is not None or case.reason == "verify_error")
-    [root] = [span for span in spans if span["attributes"]["cab.kind"] == "cell"]
+    [root] = [span for span in spans if span["kind"] == "cell"]
     assert root["attributes"]["cab.outcome"] == case.outcome
     header = json.loads((directory / "recording.cast").read_text("utf-8").splitlines()[0])
     assert header["version"] == 2
@@ -418,9 +449,10 @@ def test_a_call_that_was_overcome_keeps_its_attempts(swept: Swept) -> None:
 
 
 def test_a_fault_of_the_machine_keeps_the_call_that_was_made_before(swept: Swept) -> None:
-    evidence = swept.evidence("engine")
-    assert "killed from outside" in (swept.record("engine").outcome.detail or "")
-    assert [call.usage is not None for call in evidence.calls] == [True]
+    evidence, record = swept.evidence("engine"), swept.record("engine")
+    assert "killed from outside" in (record.outcome.detail or "")
+    assert [call.error for call in evidence.calls] == [None, "client_gone"]
+    assert record.scores["tokens"]["known"]["total_tokens"] == CALL
     assert evidence.end is None
 
 
@@ -453,12 +485,10 @@ def test_hostile_files_are_listed_and_never_followed(swept: Swept) -> None:
 def test_a_daemon_does_not_outlive_the_agent(swept: Swept) -> None:
     """What it wrote last is what was listed, diffed and timed: nothing changed the workdir any more."""
     evidence, record = swept.evidence("hostile"), swept.record("hostile")
-    [tick] = [
-        line[1:] for line in evidence.diff.partition("b/tick.txt")[2].splitlines() if line[:2] == "+1"
-    ][:1]
+    [tick] = [line[1:] for line in evidence.diff.partition("b/tick.txt")[2].splitlines() if line[:2] == "+1"][
+        :1
+    ]
     [state] = [change.after for change in evidence.changes if change.path == "tick.txt"]
-    import hashlib
-
     assert state is not None
     assert state.sha256 == hashlib.sha256(tick.encode()).hexdigest()
     assert float(tick) <= record.timing.started_at.timestamp() + evidence.phases["collect"].start + 0.01
@@ -475,3 +505,115 @@ def test_nothing_is_left(swept: Swept) -> None:
     assert [path.name for path in root.iterdir() if path.is_dir()] == []
     assert str(root) not in Path("/proc/self/mountinfo").read_text()
     assert list((swept.store.root / ".staging").iterdir()) == []
+
+
+def test_a_full_disk_is_graded_like_any_other_work(swept: Swept) -> None:
+    """The agent's own doing: never a fault of the machine, and what it solved counts."""
+    evidence = swept.evidence("disk-full")
+    assert len(evidence.changes) > 3000
+    assert evidence.verification is not None
+    assert "too many to be graded" in evidence.verification.stderr_tail
+
+
+# Cells that end their sweep
+
+
+@contextmanager
+def lone_bench(
+    stub: Stub, texts: dict[str, str], tasks: dict[str, Task], scratch: ScratchRoot, results: Path
+) -> Iterator[tuple[Bench, CellStore]]:
+    """A bench and a store of their own, with one place, and a CLI for each of `texts`."""
+    fixed = tasks[TASK].solution.files["src/reverse.py"]
+    adapters = {name: program(name, text, fixed=fixed) for name, text in texts.items()}
+    store = CellStore(results, "lone")
+    with (
+        stub.served() as url,
+        bench_of(
+            "lone",
+            adapters=adapters,
+            tasks=tasks,
+            endpoints={"stub": url},
+            scratch=scratch,
+            log=results / "gateway.log",
+        ) as bench,
+        store,
+    ):
+        store.create(sweep_record(bench, []))
+        yield replace(bench, concurrency=1), store
+        assert bench.grader.sandbox.remove_leftovers({"cab.sweep": "lone"}) == []
+    assert [path.name for path in scratch.path.iterdir() if path.is_dir()] == []
+    assert list((store.root / ".staging").iterdir()) == []
+
+
+def test_a_dead_gateway_ends_the_sweep_and_its_cell_is_not_counted(
+    tasks: dict[str, Task], scratch: ScratchRoot, tmp_path: Path
+) -> None:
+    texts = {"talks": "fix(); ask(); ask()", "next": "ask()"}
+    stub, watcher = Stub({}), Watcher()
+    with lone_bench(stub, texts, tasks, scratch, tmp_path) as (bench, store):
+
+        def kill(number: int) -> Answer:
+            if number == 2:
+                os.kill(bench.gateway.pid, signal.SIGKILL)
+            return Answer()
+
+        stub.answers["stub/model"] = kill
+        cells = [cell_of("lone", name, "stub/model", TASK, endpoint="stub") for name in texts]
+        sweep = Sweep(bench, store, cells, RETRIES, watcher)
+        with pytest.raises(CellFault, match="gateway"):
+            sweep.run()
+        assert not sweep.interrupted
+        assert store.finished().keys() == {cells[0].cell_id}
+        assert watcher.starts == {cells[0].cell_id: 1}
+        record = store.record(cells[0].key)
+        assert (record.outcome.name, record.outcome.cause) == ("infra_error", "gateway")
+        assert record.outcome.counted is False
+        assert record.scores["composite"]["composite"] is None
+        assert record.scores["tokens"]["known"]["total_tokens"] == CALL
+
+
+@pytest.mark.parametrize("during", ["adapter_run", "verify"])
+def test_a_cancelled_cell_ends_at_once_and_is_not_stored(
+    during: str, tasks: dict[str, Task], scratch: ScratchRoot, tmp_path: Path
+) -> None:
+    stub, watcher = Stub({}), Watcher()
+    text = "ask(); time.sleep(200)" if during == "adapter_run" else "ask()"
+    with lone_bench(stub, {"cli": text}, tasks, scratch, tmp_path) as (bench, store):
+        cell = cell_of("lone", "cli", "stub/model", SLOW_TESTS, endpoint="stub")
+        sweep = Sweep(bench, store, [cell, cell], RETRIES, watcher)
+
+        def cancelling(number: int) -> Answer:
+            if during == "adapter_run":
+                sweep.cancel()
+            return Answer()
+
+        def on_stage(stage: str) -> None:
+            if stage == during == "verify":
+                sweep.cancel()
+
+        stub.answers["stub/model"], watcher.on_stage = cancelling, on_stage
+        begin = time.monotonic()
+        sweep.run()
+        assert time.monotonic() - begin < 60
+        assert sweep.interrupted
+        assert (watcher.cancels, watcher.ends) == ([cell.cell_id], {})
+        assert store.finished() == {}
+        assert not store.cell_dir(cell.key).exists()
+
+
+def test_a_model_whose_environment_is_not_set_is_skipped(tasks: dict[str, Task], tmp_path: Path) -> None:
+    spec = SweepSpec.of_data(
+        {
+            "name": "lone",
+            "clis": ["cli"],
+            "models": [{"id": "vendor/model", "endpoint": "hosted"}],
+            "endpoints": {"hosted": {"base_url": {"env": "HOSTED_URL"}, "key": {"env": "HOSTED_KEY"}}},
+            "tasks": [TASK],
+        }
+    )
+    cli = program("cli", "ask()", fixed="")
+    plan = expand(spec, sweep_id="lone", clis={"cli": cli}, tasks=[TASK], env={"HOSTED_URL": "http://host"})
+    assert plan.cells == ()
+    assert plan.skipped == ((f"lone/cli/vendor/model/{TASK}#run1", "HOSTED_KEY is not set"),)
+    rule = TABLE["skipped"]
+    assert (rule.counted, rule.retried, rule.ran) == (False, False, False)
