@@ -7,16 +7,19 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.plan.task import Task
 from orchestrator.run.verify import Verifier
 from orchestrator.run.workdir import Classifier, Difference, Template, compare, copy_tree, scan
-from orchestrator.sandbox.contract import Limits
+from orchestrator.sandbox.contract import Limits, RunningContainer
 from orchestrator.sandbox.docker import DockerSandbox
 from orchestrator.sandbox.scratch import ScratchRoot
 from scorers.evidence import Verification
+
+OnStart = Callable[[RunningContainer], None]
 
 AGENT_UID = 1000
 BASE = "base"
@@ -39,6 +42,7 @@ class Grader:
     limits: Limits = field(default_factory=Limits)
     _templates: dict[str, Template] = field(default_factory=dict)
     _references: dict[str, bool] = field(default_factory=dict)
+    _asking: dict[str, threading.Lock] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _directory: tempfile.TemporaryDirectory[str] | None = None
 
@@ -57,26 +61,38 @@ class Grader:
             return self._templates[task.name]
 
     def verify(
-        self, task: Task, workdir: Path, difference: Difference, place: Path, cell_id: str
+        self,
+        task: Task,
+        workdir: Path,
+        difference: Difference,
+        cell_id: str,
+        on_start: OnStart | None = None,
     ) -> Verification:
-        """Grade `workdir`, which differs from the task's template by `difference`, in the new directory
-        `place`.
-        """
-        return self._verify(task, self.template(task), workdir, difference, place, cell_id)
+        """Grade `workdir`, which differs from the task's template by `difference`.
 
-    def reference_passes(self, task: Task) -> bool:
+        In scratch of its own: an agent that filled its own is graded like any other.
+        """
+        limits, user = self.limits, os.geteuid()
+        with self.scratch.cell(limits.scratch_bytes, limits.scratch_inodes, user) as scratch:
+            verifier = Verifier(self.sandbox, self.base, limits, self.labels(cell_id))
+            return verifier.verify(task, self.template(task), workdir, difference, scratch.path, on_start)
+
+    def reference_passes(self, task: Task, on_start: OnStart | None = None) -> bool:
         """Whether the reference solution passes in this verifier; asked only when a verification came to no
         result.
 
         It tells `build_broken` (the agent's fault) from `verify_error` (nobody's), and runs once a task.
         """
-        template = self.template(task)
         with self._lock:
+            asking = self._asking.setdefault(task.name, threading.Lock())
+        # A lock for each task: cells of other tasks go on meanwhile.
+        with asking:
             if task.name not in self._references:
-                self._references[task.name] = self._verify_reference(task, template)
+                self._references[task.name] = self._verify_reference(task, on_start)
             return self._references[task.name]
 
-    def _verify_reference(self, task: Task, template: Template) -> bool:
+    def _verify_reference(self, task: Task, on_start: OnStart | None) -> bool:
+        template = self.template(task)
         with self.scratch.cell(
             self.limits.scratch_bytes, self.limits.scratch_inodes, os.geteuid()
         ) as scratch:
@@ -84,17 +100,8 @@ class Grader:
             copy_tree(template.path, workdir)
             task.solution.apply(workdir)
             difference = compare(template, workdir, scan(workdir), Classifier(template.path, ()))
-            verification = self._verify(
-                task, template, workdir, difference, scratch.path / "verify", "reference"
-            )
+            verification = self.verify(task, workdir, difference, "reference", on_start)
         return verification.exit_code == 0 and verification.reward == 1
-
-    def _verify(
-        self, task: Task, template: Template, workdir: Path, difference: Difference, place: Path, cell_id: str
-    ) -> Verification:
-        place.mkdir()
-        verifier = Verifier(self.sandbox, self.base, self.limits, self.labels(cell_id))
-        return verifier.verify(task, template, workdir, difference, place)
 
     def close(self) -> None:
         """Remove the templates, and every container that is left of this run."""

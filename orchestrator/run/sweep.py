@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from orchestrator.errors import CabError
+from orchestrator.errors import CellFault
 from orchestrator.plan.expand import PlannedCell
 from orchestrator.run.bench import Bench
 from orchestrator.run.cell import Cancelled, CellResult, CellRun
@@ -42,7 +42,7 @@ class Sweep:
     _queue: deque[_Job] = field(default_factory=deque)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _under_way: dict[str, CellRun] = field(default_factory=dict)
-    _failure: CabError | None = None
+    _failure: Exception | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
     _cancelling: threading.Event = field(default_factory=threading.Event)
 
@@ -67,7 +67,7 @@ class Sweep:
             run.cancel()
 
     def run(self) -> None:
-        """Run to the end or to a stop. Raises the CabError that made going on pointless: a full disk."""
+        """Run to the end or to a stop. Raises what made going on pointless: a full disk, a dead gateway."""
         self._queue.extend(_Job(cell) for cell in self.cells)
         workers = [
             threading.Thread(target=self._work, name=f"cell-worker-{number}")
@@ -92,10 +92,14 @@ class Sweep:
                 self._run(job)
             except Cancelled:
                 self.observer.cancelled(job.cell)
-            except CabError as error:
-                # The store or the machine failed, not the cell: every further cell would fail alike.
-                self._failure = self._failure or error
-                self.stop()
+            except Exception as error:
+                # The store, the machine or cab itself failed, not the cell: further cells would fail alike.
+                self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        """End the sweep for this reason, unless it ends for another already."""
+        self._failure = self._failure or error
+        self.stop()
 
     def _run(self, job: _Job) -> None:
         """One try of one cell, to its stored end or back into the queue."""
@@ -113,6 +117,10 @@ class Sweep:
             raise
         finally:
             del self._under_way[cell.cell_id]
+        if not self.bench.gateway.alive:
+            self._fail(
+                CellFault("gateway", "died", place="the model gateway", mend="`cab sweep resume` goes on")
+            )
         if self._again(job, result):
             self.store.discard(staging)
             return
