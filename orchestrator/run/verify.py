@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +45,10 @@ STATUSES = {
 }
 
 
+OnStart = Callable[[RunningContainer], None]
+"""Gets the verifier's container once it runs, so that it can be stopped."""
+
+
 @dataclass(frozen=True)
 class Verifier:
     """Where verifications run: the pinned image, its limits and the sandbox."""
@@ -62,10 +65,12 @@ class Verifier:
         workdir: Path,
         difference: Difference,
         scratch: Path,
-        on_start: Callable[[RunningContainer], None] | None = None,
+        output: Path,
+        on_start: OnStart | None = None,
     ) -> Verification:
         """Grade `workdir` (which differs from `template` by `difference`), using the empty directory
-        `scratch`. `on_start` gets the container once the test script runs.
+        `scratch`, and `output`, an empty directory that code under test cannot fill. `on_start` gets the
+        container once the test script runs.
 
         What would take more than half of the scratch is not graded. Raises CellFault when the container could
         not be run.
@@ -103,18 +108,13 @@ class Verifier:
             limits=self.limits,
             labels=self.labels,
         )
-        # Not in the scratch: code under test may fill that, and has no say in whether it is graded.
-        with tempfile.TemporaryDirectory(prefix="cab-verify-") as output:
-            end = self._run(spec, Path(output), on_start)
-            found = read_report(logs, end, Path(output))
+        found = read_report(logs, self._run(spec, output, on_start), output)
         if left_out:
             note = f"[cab: {left_out} changed files were too large or too many to be graded]\n"
             found = found.model_copy(update={"stderr_tail": note + found.stderr_tail})
         return found
 
-    def _run(
-        self, spec: ContainerSpec, output: Path, on_start: Callable[[RunningContainer], None] | None
-    ) -> ContainerEnd:
+    def _run(self, spec: ContainerSpec, output: Path, on_start: OnStart | None) -> ContainerEnd:
         captures = [
             LogCapture(output / f"{name}.log", MAX_LOG_BYTES, stream=name) for name in ("stdout", "stderr")
         ]
