@@ -1,22 +1,22 @@
 """How fast cab is against its floor, measured in one run: `make bench`.
 
-The floor of a noop cell is two bare `docker run`s of the same commands with the same network, mounts and limits:
-what the engine itself needs. Cells and floors alternate, so that both see the same machine. Everything is reported as
-medians, spread and ratios; nothing here is a test.
+The floor of a noop cell is two bare `docker run`s of the same commands with the same network, mounts and
+limits: what the engine itself needs. Cells and floors alternate, so that both see the same machine.
+Everything is reported as medians, spread and ratios; nothing here is a test.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
-import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,7 @@ from orchestrator.adapter import HOME, WORKDIR
 from orchestrator.paths import ROOT
 from orchestrator.report.live import PlainView
 from orchestrator.run import start
+from orchestrator.run.bench import Bench
 from orchestrator.run.grader import agent_user
 from orchestrator.run.sweep import Sweep
 from orchestrator.run.verify import LOGS, TESTS, VERIFIER_UID
@@ -62,33 +63,39 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - begin
 
 
-def bare_runs(ready: start.Ready, scratch: Path, number: int) -> None:
-    """The floor of one cell: its two commands in two bare containers."""
-    bench = ready.bench
-    assert bench is not None
-    task, limits, place = bench.tasks[TASK], bench.grader.limits, scratch / str(number)
-    user = agent_user()
-    verifier = (VERIFIER_UID, VERIFIER_UID) if user[0] != 0 else user
-    for name, owner in (("agent", user), ("graded", verifier), ("home", user), ("logs", verifier)):
-        (place / name).mkdir(parents=True)
-        if name in {"agent", "graded"}:
-            copy_tree(bench.grader.template(task).path, place / name, owner)
-        give(place / name, owner)
-    common = [
-        "docker", "run", "--rm", "--network", "none", "--read-only", "--cap-drop", "ALL", "--security-opt",
-        "no-new-privileges", "--pids-limit", str(limits.pids), "--memory", str(limits.memory_bytes), "--memory-swap",
-        str(limits.memory_bytes), "--cpus", str(limits.cpus), "--tmpfs",
-        f"/tmp:rw,exec,nosuid,nodev,size={limits.tmp_bytes}", "--workdir", WORKDIR,
-    ]  # fmt: skip
-    agent = ["--user", f"{user[0]}:{user[1]}", "-v", f"{place}/agent:{WORKDIR}", "-v", f"{place}/home:{HOME}"]
-    graded = [
-        "--user", f"{verifier[0]}:{verifier[1]}", "-v", f"{place}/graded:{WORKDIR}", "-v",
-        f"{task.tests_dir}:{TESTS}:ro", "-v", f"{place}/logs:{LOGS}",
-    ]  # fmt: skip
-    subprocess.run([*common, *agent, bench.pins["noop"], "true"], check=True, capture_output=True)
-    # The tests of an untouched workdir fail: that is their exit code, not a failure to run.
-    subprocess.run([*common, *graded, bench.pins["base"], "sh", f"{TESTS}/test.sh"], check=False, capture_output=True)
-    shutil.rmtree(place)
+class Floor:
+    """The two commands of a noop cell in two bare containers; laying out what they mount is not timed."""
+
+    def __init__(self, bench: Bench, place: Path) -> None:
+        task, limits, user = bench.tasks[TASK], bench.grader.limits, agent_user()
+        verifier = (VERIFIER_UID, VERIFIER_UID) if os.geteuid() == 0 else user
+        template = bench.grader.template(task).path
+        copy_tree(template, place / "agent", user)
+        copy_tree(template, place / "graded", verifier)
+        for name, owner in (("home", user), ("logs", verifier)):
+            (place / name).mkdir()
+            give(place / name, owner)
+        common = [
+            *("docker", "run", "--rm", "--network", "none", "--read-only", "--cap-drop", "ALL"),
+            *("--security-opt", "no-new-privileges", "--pids-limit", str(limits.pids)),
+            *("--memory", str(limits.memory_bytes), "--memory-swap", str(limits.memory_bytes)),
+            *("--cpus", str(limits.cpus), "--workdir", WORKDIR),
+            *("--tmpfs", f"/tmp:rw,exec,nosuid,nodev,size={limits.tmp_bytes}"),
+        ]
+        self._agent = [
+            *(*common, "--user", f"{user[0]}:{user[1]}"),
+            *("-v", f"{place}/agent:{WORKDIR}", "-v", f"{place}/home:{HOME}", bench.pins["noop"], "true"),
+        ]
+        self._verifier = [
+            *(*common, "--user", f"{verifier[0]}:{verifier[1]}", "-v", f"{place}/graded:{WORKDIR}"),
+            *("-v", f"{task.tests_dir}:{TESTS}:ro", "-v", f"{place}/logs:{LOGS}"),
+            *(bench.pins["base"], "sh", f"{TESTS}/test.sh"),
+        ]
+
+    def __call__(self) -> None:
+        subprocess.run(self._agent, check=True, capture_output=True)
+        # The tests of an untouched workdir fail: that is their exit code, not a failure to run.
+        subprocess.run(self._verifier, check=False, capture_output=True)
 
 
 def own_cpu(gateway_pid: int) -> float:
@@ -98,10 +105,10 @@ def own_cpu(gateway_pid: int) -> float:
     return sum(u.ru_utime + u.ru_stime for u in used) + (int(fields[11]) + int(fields[12])) / 100
 
 
-def at_once(work: Callable[[int], object], runs: int, workers: int) -> float:
-    """Seconds a run when `workers` are at it."""
-    with ThreadPoolExecutor(workers) as pool:
-        return timed(lambda: list(pool.map(work, range(runs)))) / runs
+def at_once(work: Sequence[Callable[[], object]]) -> float:
+    """Seconds a piece of work when two workers are at it."""
+    with ThreadPoolExecutor(2) as pool:
+        return timed(lambda: [each.result() for each in [pool.submit(piece) for piece in work]]) / len(work)
 
 
 def measure(runs: int) -> dict[str, Any]:
@@ -109,59 +116,58 @@ def measure(runs: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="cab-bench-") as directory:
         place = Path(directory)
         spec = place / "bench.yaml"
-        spec.write_text(f"name: bench\nclis: [noop]\ntasks: [{TASK}]\nruns: {3 * runs + 1}\nconcurrency: 2\n")
-        view = PlainView(Console(file=sys.stderr, quiet=True), 0)
+        spec.write_text(f"name: bench\nclis: [noop]\ntasks: [{TASK}]\nruns: {3 * runs + 1}\n")
         with start.run(spec, place / "results", "bench") as ready:
-            bench, cells = ready.bench, list(ready.todo)
-            assert bench is not None
-
-            def cell(_: int) -> None:
-                Sweep(bench, ready.store, [cells.pop()], 0, view).run()
-
-            cell(0)
-            bare_runs(ready, place, 0)
-            one: dict[str, list[float]] = {"cell": [], "floor": []}
-            cpu = 0.0
-            for number in range(runs):
-                before = own_cpu(bench.gateway.pid)
-                one["cell"].append(timed(lambda: cell(0)))
-                cpu += own_cpu(bench.gateway.pid) - before
-                one["floor"].append(timed(lambda: bare_runs(ready, place, number)))  # noqa: B023 - called at once
-            two_cells = at_once(cell, 2 * runs, 2)
-            two_floors = at_once(lambda number: bare_runs(ready, place, number), 2 * runs, 2)
-        finished = [sys.executable, "-m", "orchestrator.cli", "sweep", "run", str(spec), "--id", "bench"]
-        nothing = _commands([*finished, "-r", str(place / "results")], runs)
-    helped, floor = _commands([sys.executable, "-m", "orchestrator.cli", "--help"], runs), _commands(
-        [sys.executable, "-c", "pass"], runs
-    )
-    return _report(Sample(one["cell"]), Sample(one["floor"]), cpu / runs, two_cells, two_floors, helped, floor, nothing)
-
-
-def _commands(argv: list[str], runs: int) -> Sample:
-    return Sample([timed(lambda: subprocess.run(argv, check=True, capture_output=True, cwd=ROOT)) for _ in range(runs)])
-
-
-def _report(
-    cell: Sample, floor: Sample, cpu: float, two_cells: float, two_floors: float, helped: Sample, bare: Sample,
-    nothing: Sample,
-) -> dict[str, Any]:  # fmt: skip
-    speed_up, floor_speed_up = cell.median / two_cells, floor.median / two_floors
-    return {
-        "runs": len(cell.runs),
-        "noop_cell_s": cell.median,
-        "noop_cell_spread": cell.spread,
-        "floor_s": floor.median,
-        "floor_spread": floor.spread,
-        "cell_to_floor": cell.median / floor.median,
-        "own_cpu_s": cpu,
-        "speed_up_of_two": speed_up,
-        "floor_speed_up_of_two": floor_speed_up,
-        "speed_up_to_floor": speed_up / floor_speed_up,
-        "help_ms": helped.median * 1000,
-        "python_ms": bare.median * 1000,
+            found = _cells(ready, place, runs)
+        command = [sys.executable, "-m", "orchestrator.cli"]
+        again = [*command, "sweep", "run", str(spec), "--id", "bench", "-r", str(place / "results")]
+        nothing = _commands(again, runs)
+    return found | {
+        "help_ms": _commands([*command, "--help"], runs).median * 1000,
+        "python_ms": _commands([sys.executable, "-c", "pass"], runs).median * 1000,
         "nothing_to_do_s": nothing.median,
         "nothing_to_do_spread": nothing.spread,
     }
+
+
+def _cells(ready: start.Ready, place: Path, runs: int) -> dict[str, Any]:
+    """Cells and floors in turn, then two at a time."""
+    bench, todo = ready.bench, list(ready.todo)
+    assert bench is not None
+    view = PlainView(Console(file=sys.stderr, quiet=True), 0)
+    floors = [Floor(bench, place / f"floor-{number}") for number in range(2 * runs)]
+
+    def cell() -> None:
+        Sweep(bench, ready.store, [todo.pop()], 0, view).run()
+
+    cell()
+    floors[0]()
+    cells, bare, cpu = [], [], 0.0
+    for number in range(runs):
+        before = own_cpu(bench.gateway.pid)
+        cells.append(timed(cell))
+        cpu += own_cpu(bench.gateway.pid) - before
+        bare.append(timed(floors[number]))
+    one, floor = Sample(cells), Sample(bare)
+    speed_up, floor_speed_up = one.median / at_once([cell] * (2 * runs)), floor.median / at_once(floors)
+    return {
+        "runs": runs,
+        "noop_cell_s": one.median,
+        "noop_cell_spread": one.spread,
+        "floor_s": floor.median,
+        "floor_spread": floor.spread,
+        "cell_to_floor": one.median / floor.median,
+        "own_cpu_s": cpu / runs,
+        "speed_up_of_two": speed_up,
+        "floor_speed_up_of_two": floor_speed_up,
+        "speed_up_to_floor": speed_up / floor_speed_up,
+    }
+
+
+def _commands(argv: list[str], runs: int) -> Sample:
+    return Sample(
+        [timed(lambda: subprocess.run(argv, check=True, capture_output=True, cwd=ROOT)) for _ in range(runs)]
+    )
 
 
 def table(found: dict[str, Any]) -> Table:
@@ -182,7 +188,9 @@ def table(found: dict[str, Any]) -> Table:
         "cab --help", f"{found['help_ms']:.0f} ms", f"python -c pass: {found['python_ms']:.0f} ms",
         f"{found['help_ms'] / found['python_ms']:.1f}", f"≤ {HELP_GOAL_MS} ms",
     )  # fmt: skip
-    out.add_row("sweep run, nothing to do", f"{found['nothing_to_do_s']:.2f} s", "", "", f"≤ {NOTHING_GOAL_S} s")
+    out.add_row(
+        "sweep run, nothing to do", f"{found['nothing_to_do_s']:.2f} s", "", "", f"≤ {NOTHING_GOAL_S} s"
+    )
     return out
 
 

@@ -9,9 +9,20 @@ ENGINE_LOG="${CAB_ENGINE_LOG:-/var/log/cab-dockerd.log}"
 PID_FILES="/var/run/docker.pid /var/run/docker/containerd/containerd.pid"
 START_TIMEOUT_S=60
 
-# Asked through the SDK: a docker client on PATH may be of another version, or belong to no engine.
+SOCKET="${DOCKER_HOST:-unix:///var/run/docker.sock}"
+SOCKET="${SOCKET#unix://}"
+PING='
+import socket, sys
+engine = socket.socket(socket.AF_UNIX)
+engine.settimeout(5)
+engine.connect(sys.argv[1])
+engine.sendall(b"GET /_ping HTTP/1.0\r\n\r\n")
+sys.exit(b" 200 " not in engine.recv(64))
+'
+
+# Asked directly: a docker client on PATH may be of another version, or belong to no engine, and the SDK loads slowly.
 answers() {
-    .venv/bin/python -c 'import docker; docker.from_env(timeout=5).ping()' >/dev/null 2>&1
+    .venv/bin/python -IS -c "$PING" "$SOCKET" 2>/dev/null
 }
 
 # runs PID_FILE: whether the process in it is the one that the file is named for.
@@ -36,17 +47,18 @@ remove_stale_pid_files() {
 }
 
 start_engine() {
+    local pid="" deadline=$((SECONDS + START_TIMEOUT_S))
     if [ -d /run/systemd/system ]; then
         systemctl start docker
     elif ! runs /var/run/docker.pid; then
         remove_stale_pid_files
-        setsid --fork dockerd </dev/null >>"$ENGINE_LOG" 2>&1
+        setsid dockerd </dev/null >>"$ENGINE_LOG" 2>&1 &
+        pid=$!
     fi
-    local deadline=$((SECONDS + START_TIMEOUT_S))
     until answers; do
-        if [ "$SECONDS" -ge "$deadline" ]; then
+        if [ "$SECONDS" -ge "$deadline" ] || { [ -n "$pid" ] && ! kill -0 "$pid" 2>/dev/null; }; then
             [ ! -f "$ENGINE_LOG" ] || tail -n 30 "$ENGINE_LOG" >&2
-            die "the engine does not answer after $START_TIMEOUT_S s" "see $ENGINE_LOG or: journalctl -u docker"
+            die "the Docker engine does not start" "see $ENGINE_LOG, or with systemd: journalctl -u docker"
         fi
         sleep 0.2
     done

@@ -26,7 +26,7 @@ inputs() {
 }
 
 make_venv() {
-    local python pip=(.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --retries 10)
+    local python pip=(.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --no-compile --retries 10)
     if ! python="$(find_python)" && can_apt; then
         timed "installing python3-venv" apt_install python3 python3-venv
     fi

@@ -36,8 +36,8 @@ ScriptKind = Literal["reference", "idle", "wrong"]
 class Script(Message):
     """What an embedded model needs to know of a task: it never reaches the agent but through its replies.
 
-    `files`: path in the workdir -> content after the solution (None: removed), for the reference or a wrong fix.
-    `before`: the same paths before. `reproduce`: a shell command that fails until the task is solved.
+    `files`: path in the workdir -> content after the solution (None: removed), for the reference or a wrong
+    fix. `before`: the same paths before. `reproduce`: a shell command that fails until the task is solved.
     """
 
     kind: ScriptKind
@@ -64,7 +64,9 @@ class CellRoute(Message):
 
 
 class RawCall(Message):
-    """One model call as recorded. Times are `time.monotonic()` seconds, which all processes of a machine share."""
+    """One model call as recorded. Times are `time.monotonic()` seconds, which all processes of a machine
+    share.
+    """
 
     index: int
     wire: Wire

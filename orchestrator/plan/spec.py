@@ -18,6 +18,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainSerializer,
     ValidationError,
     model_validator,
 )
@@ -35,6 +36,7 @@ EMBEDDED_MODELS: dict[str, ScriptKind] = {f"{EMBEDDED}{kind}": kind for kind in 
 """Scripted models that the gateway serves itself, by id."""
 
 _UNITS = {
+    "B": 1,
     "KiB": 2**10,
     "MiB": 2**20,
     "GiB": 2**30,
@@ -94,7 +96,8 @@ def _url(url: str) -> str:
     return url
 
 
-Size = Annotated[int, BeforeValidator(_bytes)]
+Size = Annotated[int, BeforeValidator(_bytes), PlainSerializer("{}B".format, return_type=str)]
+"""Bytes; in a file, and in a stored spec, a text with its unit."""
 
 
 class Model(BaseModel):
@@ -197,6 +200,12 @@ class SweepSpec(Model):
     limits: LimitSpec = LimitSpec()
     timeout_s: Annotated[float, Field(gt=0, le=7 * 86400)] | None = None
 
+    @classmethod
+    def of_data(cls, data: object) -> SweepSpec:
+        """A spec from plain values, such as `model_dump(mode="json")` gives. Raises ValidationError."""
+        # In JSON mode strict types still let an array become a tuple.
+        return cls.model_validate_json(json.dumps(data))
+
 
 @dataclass(frozen=True)
 class LoadedSpec:
@@ -228,8 +237,7 @@ def load_spec(path: Path) -> LoadedSpec:
     if not isinstance(document.value, dict):
         raise InputError("holds no sweep", place=str(path), mend="see sweeps/free.yaml for the form")
     try:
-        # In JSON mode strict types still let an array become a tuple.
-        spec = SweepSpec.model_validate_json(json.dumps(document.value))
+        spec = SweepSpec.of_data(document.value)
     except ValidationError as error:
         raise _explain(error, document) from None
     _check_models(spec, document)

@@ -1,7 +1,8 @@
 """The stages of one cell: task_setup, adapter_run, collect, verify, score, cleanup.
 
-What cells share is in `Bench`; what a cell leaves is written into its staging directory, which the store renames
-into place when the cell has ended. A fault that is not the agent's ends the cell with what was gathered so far.
+What cells share is in `Bench`; what a cell leaves is written into its staging directory, which the store
+renames into place when the cell has ended. A fault that is not the agent's ends the cell with what was
+gathered so far.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ TAIL_BYTES = 8_000
 MAX_MESSAGE_BYTES = 64_000
 
 
-class Cancelled(Exception):  # noqa: N818 - not an error: the user asked for it
+class Cancelled(Exception):
     """The user stopped the sweep while this cell was under way; nothing of it is stored."""
 
 
@@ -99,8 +100,8 @@ class CellRun:
             self._running.kill("cancelled by the user")
 
     def run(self) -> CellResult:
-        """Run all stages. A fault of the machine becomes an `infra_error`. Raises Cancelled, and EnvironmentFault or
-        PinMismatch where every further cell would fail alike."""
+        """Run all stages. A fault of the machine becomes an `infra_error`. Raises Cancelled, and
+        EnvironmentFault or PinMismatch where every further cell would fail alike."""
         key = self.cell.key
         attributes: dict[str, Value] = {
             "cab.cli": key.cli,
@@ -336,7 +337,7 @@ class CellRun:
 
     @contextmanager
     def _stage(self, tracer: CellTracer, kind: Kind) -> Iterator[None]:
-        """One stage: checked for a cancellation, told to the watcher, traced, and timed where scores need it."""
+        """One stage: told to the watcher, traced, and timed where scores need it. Raises Cancelled before it."""
         self._check_cancelled()
         self.on_stage(kind)
         begin = self._anchor.elapsed()

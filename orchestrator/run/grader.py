@@ -1,4 +1,6 @@
-"""What grading needs, shared by the cells of a sweep and by proofs: the sandbox, scratch, templates, the base image."""
+"""What grading needs, shared by the cells of a sweep and by proofs: the sandbox, scratch, templates, the base
+image.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ class Grader:
     scratch: ScratchRoot
     base: str
     sweep_id: str
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     _templates: dict[str, Template] = field(default_factory=dict)
     _references: dict[str, bool] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -57,11 +59,14 @@ class Grader:
     def verify(
         self, task: Task, workdir: Path, difference: Difference, place: Path, cell_id: str
     ) -> Verification:
-        """Grade `workdir`, which differs from the task's template by `difference`, in the new directory `place`."""
+        """Grade `workdir`, which differs from the task's template by `difference`, in the new directory
+        `place`.
+        """
         return self._verify(task, self.template(task), workdir, difference, place, cell_id)
 
     def reference_passes(self, task: Task) -> bool:
-        """Whether the reference solution passes in this verifier; asked only when a verification came to no result.
+        """Whether the reference solution passes in this verifier; asked only when a verification came to no
+        result.
 
         It tells `build_broken` (the agent's fault) from `verify_error` (nobody's), and runs once a task.
         """

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-import os
 import tarfile
 from pathlib import Path
 
+from orchestrator.run.hostile import read
 from orchestrator.run.workdir import Manifest, scan, shown
 
 MAX_FILE_BYTES = 1 << 20
@@ -24,7 +24,7 @@ def archive(home: Path, target: Path) -> Manifest:
         for path, state in manifest.items():
             if state.kind != "file" or state.size > min(MAX_FILE_BYTES, budget):
                 continue
-            content = _read(home / path)
+            content = read(home / path, MAX_FILE_BYTES)
             if content is None:
                 continue
             budget -= len(content)
@@ -33,12 +33,3 @@ def archive(home: Path, target: Path) -> Manifest:
             entry.mode = state.mode & 0o777
             tar.addfile(entry, io.BytesIO(content))
     return manifest
-
-
-def _read(path: Path) -> bytes | None:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return None
-    with open(descriptor, "rb") as file:
-        return file.read(MAX_FILE_BYTES)

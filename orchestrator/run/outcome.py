@@ -1,7 +1,7 @@
 """The outcome table: what happened to a cell, never mixed with its score.
 
-One table says of every outcome whether it is counted in rates and whether it is tried again; a stored result is
-re-read by the same table. A retry depends on the cause alone, never on a score.
+One table says of every outcome whether it is counted in rates and whether it is tried again; a stored result
+is re-read by the same table. A retry depends on the cause alone, never on a score.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ def of_fault(fault: CellFault) -> Outcome:
 def of_agent(end: AgentEnd, calls: Sequence[ModelCall], *, exit_code_tells: bool) -> Outcome:
     """The outcome of an agent that came to its end, before verification.
 
-    An error of the endpoint decides only where it was not overcome: a later call that succeeded makes it harmless.
+    An error of the endpoint decides only where it was not overcome: a later call that succeeded makes it
+    harmless.
     """
     last = _last_call(calls)
     error = last.error if last else None

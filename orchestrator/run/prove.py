@@ -1,4 +1,6 @@
-"""Proving a task: its solutions are run and verified as an agent's work would be, before anyone is measured by it."""
+"""Proving a task: its solutions are run and verified as an agent's work would be, before anyone is measured
+by it.
+"""
 
 from __future__ import annotations
 

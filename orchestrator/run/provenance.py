@@ -1,4 +1,6 @@
-"""Which cab, on what kind of machine: the part of a record that no cell changes. Nothing here names a host or a user."""
+"""Which cab, on what kind of machine: the part of a record that no cell changes. Nothing here names a host or
+a user.
+"""
 
 from __future__ import annotations
 

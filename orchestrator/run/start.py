@@ -1,7 +1,7 @@
 """From a sweep file, or a stored sweep, to cells that are running; and back to a clean machine.
 
-A sweep stores what it resolved (images, tasks, adapters, order) before its first cell. On a resume that decides: a
-cell runs exactly what the sweep said, or the sweep is refused with both digests named.
+A sweep stores what it resolved (images, tasks, adapters, order) before its first cell. On a resume that
+decides: a cell runs exactly what the sweep said, or the sweep is refused with both digests named.
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Ready:
-    """A sweep whose lock is held. `todo` is what is not finished of it; `bench` is None where that is nothing."""
+    """A sweep whose lock is held. `todo` is what is not finished of it; `bench` is None where that is
+    nothing.
+    """
 
     matrix: Matrix
     store: CellStore
@@ -113,10 +115,12 @@ def run(path: Path, results: Path, name: str | None) -> Iterator[Ready]:
 
 @contextmanager
 def resume(results: Path, name: str) -> Iterator[Ready]:
-    """Go on with a stored sweep: its spec, pins and order. Raises PinMismatch where it cannot be run as it was."""
+    """Go on with a stored sweep: its spec, pins and order. Raises PinMismatch where it cannot be run as it
+    was.
+    """
     store = CellStore(results, name)
     stored = store.sweep()
-    matrix = Matrix.of(SweepSpec.model_validate(stored.spec), name)
+    matrix = Matrix.of(SweepSpec.of_data(stored.spec), name)
     check_same("task", stored.tasks, {task.name: task.content_hash for task in matrix.tasks.values()})
     check_same("adapter", stored.adapters, dict(matrix.adapter_digests))
     with _started(matrix, store, None) as ready:

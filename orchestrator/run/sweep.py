@@ -1,7 +1,7 @@
 """The loop of a sweep: workers take cells in their recorded order until none is left.
 
-A cell's end is stored before its worker takes the next one. A cell that the outcome table says to retry goes back to
-the end of the queue, and what its try cost is kept with the record of its last one.
+A cell's end is stored before its worker takes the next one. A cell that the outcome table says to retry goes
+back to the end of the queue, and what its try cost is kept with the record of its last one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ class _Job:
 
 @dataclass
 class Sweep:
-    """Runs `cells` with as many workers as the bench has places. `stop` and `cancel` may come from a signal handler."""
+    """Runs `cells` with as many workers as the bench has places. `stop` and `cancel` may come from a signal
+    handler.
+    """
 
     bench: Bench
     store: CellStore
@@ -65,7 +67,7 @@ class Sweep:
             run.cancel()
 
     def run(self) -> None:
-        """Run to the end or to a stop. Raises the CabError that made going on pointless, such as a full disk."""
+        """Run to the end or to a stop. Raises the CabError that made going on pointless: a full disk."""
         self._queue.extend(_Job(cell) for cell in self.cells)
         workers = [
             threading.Thread(target=self._work, name=f"cell-worker-{number}")

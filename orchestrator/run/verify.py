@@ -1,7 +1,7 @@
 """Grading: the task's hidden tests over a rebuilt workdir, in a fresh container of the task's own image.
 
-The verifier's image is the base, the same for every CLI; it has no network, no model and another user than the
-agent's. What it says is read from `/logs/verifier`: `reward.txt` (or `reward.json`) and `ctrf.json`.
+The verifier's image is the base, the same for every CLI; it has no network, no model and another user than
+the agent's. What it says is read from `/logs/verifier`: `reward.txt` (or `reward.json`) and `ctrf.json`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 from orchestrator.adapter import WORKDIR
 from orchestrator.plan.task import Task
+from orchestrator.run.hostile import read
 from orchestrator.run.workdir import Difference, Template, give, rebuild
 from orchestrator.sandbox.contract import ContainerEnd, ContainerSpec, Limits, Mount, Sandbox
 from orchestrator.trace.recording import LogCapture, tail_of, tee
@@ -48,7 +49,8 @@ class Verifier:
     def verify(
         self, task: Task, template: Template, workdir: Path, difference: Difference, scratch: Path
     ) -> Verification:
-        """Grade `workdir` (which differs from `template` by `difference`), using the empty directory `scratch`.
+        """Grade `workdir` (which differs from `template` by `difference`), using the empty directory
+        `scratch`.
 
         Raises CellFault when the container could not be run.
         """
@@ -89,7 +91,7 @@ class Verifier:
 
 
 def read_report(logs: Path, end: ContainerEnd, scratch: Path) -> Verification:
-    """Read what the test script left. The code under test ran beside it: everything is bounded and doubted."""
+    """Read what the test script left. Code under test ran beside it: all is bounded and doubted."""
     return Verification(
         exit_code=end.exit_code,
         timed_out=end.timed_out,
@@ -101,14 +103,9 @@ def read_report(logs: Path, end: ContainerEnd, scratch: Path) -> Verification:
 
 
 def _read(path: Path) -> str | None:
-    """The text of a regular file of bounded size, else None."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return None
-    with open(descriptor, "rb") as file:
-        content = file.read(MAX_REPORT_BYTES + 1)
-    return content.decode("utf-8", "replace") if len(content) <= MAX_REPORT_BYTES else None
+    """The text of a report; None when there is none, or one too large to be honest."""
+    content = read(path, MAX_REPORT_BYTES + 1)
+    return None if content is None or len(content) > MAX_REPORT_BYTES else content.decode("utf-8", "replace")
 
 
 def _json(path: Path) -> Any:

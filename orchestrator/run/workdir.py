@@ -1,8 +1,9 @@
 """The workdir of a cell: laid out, listed before and after, and compared.
 
-What an agent leaves behind is hostile. So nothing here follows a symlink, opens anything but a regular file, or
-runs git inside the agent's repository (whose configuration could name programs to run): differences are computed
-from the two listings, and the diff is made by git in a private repository that never sees a work tree.
+What an agent leaves behind is hostile. So nothing here follows a symlink, opens anything but a regular file,
+or runs git inside the agent's repository (whose configuration could name programs to run): differences are
+computed from the two listings, and the diff is made by git in a private repository that never sees a work
+tree.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 import pathspec
 
 from orchestrator.errors import CellFault
+from orchestrator.run.hostile import opened, read
 from scorers.evidence import FileChange, FileState
 
 Manifest = dict[str, FileState]
@@ -74,15 +76,8 @@ def shown(path: str) -> str:
 
 
 def _hash(path: str) -> str | None:
-    digest = hashlib.sha256()
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return None
-    with open(descriptor, "rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+    with opened(path) as file:
+        return None if file is None else hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _state(entry: os.DirEntry[str]) -> FileState:
@@ -104,7 +99,8 @@ def _walk(root: str, prefix: str = "") -> Iterator[tuple[str, FileState]]:
             for entry in entries:
                 path = at + entry.name
                 if entry.name == ".git":
-                    # The workdir's own repository is the agent's to use; one made elsewhere is listed, not read.
+                    # The workdir's own repository is the agent's to use; one made elsewhere is listed, not
+                    # read.
                     if at:
                         yield path, FileState(kind="other", size=0, mode=0)
                 elif entry.is_dir(follow_symlinks=False):
@@ -114,7 +110,7 @@ def _walk(root: str, prefix: str = "") -> Iterator[tuple[str, FileState]]:
 
 
 def scan(root: Path) -> Manifest:
-    """List every file below `root`, keyed by its path relative to it; directories are implied, .git left out."""
+    """Every file below `root` by its path relative to it; directories are implied, .git is left out."""
     return dict(sorted(_walk(str(root))))
 
 
@@ -227,12 +223,9 @@ def _content(root: Path, path: str, state: FileState) -> tuple[bytes, bytes] | N
         return b"120000", os.fsencode(os.readlink(full))
     if state.kind != "file" or state.size > MAX_DIFFED_BYTES:
         return None
-    try:
-        descriptor = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
+    content = read(full, MAX_DIFFED_BYTES)
+    if content is None:
         return None
-    with open(descriptor, "rb") as file:
-        content = file.read(MAX_DIFFED_BYTES)
     return (b"100755" if state.mode & 0o100 else b"100644"), content
 
 

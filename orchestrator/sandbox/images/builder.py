@@ -17,6 +17,7 @@ from typing import Literal
 import docker
 from docker.models.images import Image
 
+from orchestrator import paths
 from orchestrator.errors import CabError, EnvironmentFault
 from orchestrator.sandbox.images import engine
 from orchestrator.sandbox.images.host import HostAccess, read_host
@@ -24,7 +25,6 @@ from orchestrator.sandbox.images.lock import Lock, LockedImage, load_lock, save_
 from orchestrator.sandbox.images.recipe import BASE, INIT, ROOT, Recipe, load_recipes, with_parents
 from orchestrator.sandbox.images.root import BasePin, load_pin, make_root, root_source
 
-REPO = Path(__file__).resolve().parents[3]
 INPUTS_LABEL = "cab.inputs"
 PIN_REPOSITORY = "cab/pin"
 SHA256 = "sha256"
@@ -46,7 +46,7 @@ class Progress:
 class Layout:
     """Where things are in a checkout."""
 
-    repo: Path = REPO
+    repo: Path = paths.ROOT
 
     @property
     def images(self) -> Path:
@@ -174,12 +174,12 @@ class _Builder:
 
     def _adopt(self, recipe: Recipe, inputs: str, parents: Mapping[str, str]) -> bool:
         """Take an image that another checkout built from the same inputs."""
-        label = f"{INPUTS_LABEL}={inputs}"
-        found = self._client.images.list(name=f"cab/{recipe.name}", filters={"label": label})
-        if not found:
-            return False
-        self._keep_built(recipe, str(found[0].id), inputs, parents)
-        return True
+        for image in self._client.images.list(filters={"label": f"{INPUTS_LABEL}={inputs}"}):
+            # An image that someone built on top of it has the label too, but no pin of its own.
+            if _pin_tag(str(image.id)) in image.tags:
+                self._keep_built(recipe, str(image.id), inputs, parents)
+                return True
+        return False
 
     def _keep_built(self, recipe: Recipe, image_id: str, inputs: str, parents: Mapping[str, str]) -> None:
         parent = parents[recipe.stands_on] if recipe.stands_on else None
@@ -207,7 +207,7 @@ class _Builder:
         image = self._client.images.get(image_id)
         image.tag(tag)
         # Removing the readable tag, or moving it by the next build, must not drop what a sweep pinned.
-        image.tag(PIN_REPOSITORY, tag=image_id.removeprefix("sha256:")[:12])
+        image.tag(_pin_tag(image_id))
         locked = LockedImage(
             id=image_id,
             tag=tag,
@@ -234,7 +234,11 @@ class _Builder:
         locked = self.lock.images.get(name)
         if locked is None or locked.inputs_hash != inputs:
             return False
-        return engine.find_image(self._client, locked.id) is not None
+        image = engine.find_image(self._client, locked.id)
+        if image is not None and locked.tag not in image.tags:
+            # Another checkout on this engine has built the same version from other inputs.
+            image.tag(locked.tag)
+        return image is not None
 
     def _current(self, name: str) -> None:
         self._on_progress(Progress(name, "current", self.lock.image(name).tag))
@@ -255,6 +259,10 @@ class _Builder:
             self._on_progress(Progress(name, "failed", str(error), time.monotonic() - start, tail))
             raise
         self._on_progress(Progress(name, "built", self.lock.image(name).tag, time.monotonic() - start))
+
+
+def _pin_tag(image_id: str) -> str:
+    return f"{PIN_REPOSITORY}:{image_id.removeprefix('sha256:')[:12]}"
 
 
 def init_is_current(layout: Layout, lock: Lock) -> bool:

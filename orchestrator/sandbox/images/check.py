@@ -61,7 +61,7 @@ def _in_engine(
     tagged = engine.find_image(client, locked.tag)
     if tagged is None or tagged.id != locked.id:
         problem = f"{locked.tag} is {tagged.id if tagged else 'gone'}, the lock says {locked.id}"
-        found.append(Finding(name, problem, f"remove {name} from images.lock, then {_mend(name)}"))
+        found.append(Finding(name, problem, _mend(name)))
     try:
         versions = engine.read_versions(client, locked.id, locked.parent)
     except EnvironmentFault as error:

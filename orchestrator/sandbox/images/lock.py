@@ -43,7 +43,9 @@ class Lock(BaseModel):
     def image(self, name: str) -> LockedImage:
         """The image of images/<name>. Raises EnvironmentFault when it is not in the lock."""
         if name not in self.images:
-            raise EnvironmentFault(f"no image {name!r}", place="images.lock", mend=f"{MEND} {name}")
+            raise EnvironmentFault(
+                f"no image {name!r}", place="images.lock", mend=f"run `cab images build {name}`"
+            )
         return self.images[name]
 
     def with_image(self, name: str, image: LockedImage) -> Lock:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.errors import InputError
-from orchestrator.plan.spec import LimitSpec, load_spec, sweep_id
+from orchestrator.plan.spec import LimitSpec, SweepSpec, load_spec, sweep_id
 
 FREE = Path(__file__).parents[3] / "sweeps" / "free.yaml"
 GOOD = """\
@@ -203,3 +203,8 @@ def test_no_text_is_a_traceback(tmp_path_factory, text):
     with pytest.raises(InputError) as caught:
         load_spec(path)
     assert "\n" not in str(caught.value)
+
+
+def test_a_stored_spec_reads_back_as_it_was() -> None:
+    spec = load_spec(Path(__file__).parents[3] / "sweeps" / "free.yaml").spec
+    assert SweepSpec.of_data(spec.model_dump(mode="json")) == spec

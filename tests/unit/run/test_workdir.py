@@ -143,9 +143,7 @@ def test_a_repository_made_inside_is_listed_as_one_thing(template: Template, wor
 
 def rebuilt(template: Template, workdir: Path, target: Path, *protected: str) -> dict[str, str]:
     rebuild(template, workdir, difference(template, workdir), protected, target)
-    return {
-        path: (target / path).read_text() for path, state in scan(target).items() if state.kind == "file"
-    }
+    return {path: (target / path).read_text() for path, state in scan(target).items() if state.kind == "file"}
 
 
 def test_what_is_graded_has_the_agents_changes_and_no_build_outputs(

@@ -1,0 +1,166 @@
+"""Images through the real engine: built, locked, found to differ, and free of what belongs to the machine."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import docker
+import pytest
+
+from orchestrator.errors import EnvironmentFault
+from orchestrator.sandbox.images import Layout, Progress, build, engine, load_lock, verify
+
+pytestmark = pytest.mark.docker
+
+REPO = Path(__file__).resolve().parents[2]
+TINY = """ARG BASE
+FROM ${BASE}
+COPY tool /usr/local/bin/tiny-tool
+RUN date +%N >/built
+LABEL cab.reads.tool="tiny-tool --version"
+"""
+TOOL = "#!/bin/sh\ntouch /read-only 2>/dev/null && exit 3\necho 7.$(id -u)\n"
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[docker.DockerClient]:
+    client = engine.connect()
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def name() -> str:
+    return f"test-tiny-{secrets.token_hex(4)}"
+
+
+@pytest.fixture
+def layout(tmp_path: Path, name: str, client: docker.DockerClient) -> Iterator[Layout]:
+    """A checkout of its own with the real base image, already built, and one tiny image that stands on it."""
+    layout = Layout(tmp_path)
+    for part in ("base", name):
+        (layout.images / part).mkdir(parents=True)
+    shutil.copytree(REPO / "images" / "base", layout.images / "base", dirs_exist_ok=True)
+    (layout.images / name / "Dockerfile").write_text(f"{TINY}LABEL cab.test={name}\n")
+    (layout.images / name / "tool").write_text(TOOL)
+    (layout.images / name / "tool").chmod(0o755)
+    shutil.copy(REPO / "images.lock", layout.lock)
+    yield layout
+    for image in client.images.list(filters={"label": f"cab.test={name}"}):
+        for tag in image.tags:
+            client.images.remove(tag, force=True)
+
+
+def problems(layout: Layout, client: docker.DockerClient, name: str) -> list[str]:
+    findings = verify(load_lock(layout.lock), layout=layout, client=client)
+    return [finding.problem for finding in findings if finding.image == name]
+
+
+def test_a_built_image_is_locked_tagged_and_verified(
+    layout: Layout, client: docker.DockerClient, name: str
+) -> None:
+    lock = build([name], layout=layout, client=client)
+    locked = lock.image(name)
+    assert locked.parent == lock.image("base").id
+    assert locked.versions == {"tool": "7.1000"}
+    assert load_lock(layout.lock) == lock
+    tags = client.images.get(locked.id).tags
+    assert set(tags) == {locked.tag, f"cab/pin:{locked.id.removeprefix('sha256:')[:12]}"}
+    assert problems(layout, client, name) == []
+
+
+def test_what_is_up_to_date_is_left_alone(layout: Layout, client: docker.DockerClient, name: str) -> None:
+    first = build([name], layout=layout, client=client).image(name)
+    events: list[Progress] = []
+    again = build([name], layout=layout, client=client, on_progress=events.append).image(name)
+    assert again == first
+    assert {event.event for event in events} == {"current"}
+
+
+def test_another_checkout_takes_the_image_of_the_same_inputs(
+    layout: Layout, client: docker.DockerClient, name: str
+) -> None:
+    first = build([name], layout=layout, client=client).image(name)
+    shutil.copy(REPO / "images.lock", layout.lock)
+    assert build([name], layout=layout, client=client).image(name).id == first.id
+
+
+def test_a_rebuild_without_cache_has_another_id_and_verify_finds_it(
+    layout: Layout, client: docker.DockerClient, name: str
+) -> None:
+    first = build([name], layout=layout, client=client)
+    kept = layout.lock.read_bytes()
+    second = build([name], force=True, layout=layout, client=client)
+    assert second.image(name).id != first.image(name).id
+    layout.lock.write_bytes(kept)
+    (problem,) = problems(layout, client, name)
+    assert first.image(name).id in problem
+    assert second.image(name).id in problem
+    assert client.images.get(first.image(name).id).tags, "the pinned image must outlive the move of its tag"
+    build([name], layout=layout, client=client)
+    assert problems(layout, client, name) == []
+
+
+def test_changed_inputs_and_a_lost_image_are_found(
+    layout: Layout, client: docker.DockerClient, name: str
+) -> None:
+    locked = build([name], layout=layout, client=client).image(name)
+    (layout.images / name / "tool").write_text(TOOL + "# changed\n")
+    assert problems(layout, client, name) == ["its files or its parent changed since it was built"]
+    for tag in client.images.get(locked.id).tags:
+        client.images.remove(tag)
+    assert f"the engine has no {locked.id}" in problems(layout, client, name)
+
+
+def test_a_failed_build_names_its_log_and_shows_its_end(
+    layout: Layout, client: docker.DockerClient, name: str
+) -> None:
+    (layout.images / name / "Dockerfile").write_text("ARG BASE\nFROM ${BASE}\nRUN echo so it goes; exit 7\n")
+    events: list[Progress] = []
+    with pytest.raises(EnvironmentFault, match=rf"{name}\.log: .*returned a non-zero code: 7"):
+        build([name], layout=layout, client=client, on_progress=events.append)
+    assert events[-1].event == "failed"
+    assert "so it goes" in events[-1].tail
+    assert name not in load_lock(layout.lock).images
+
+
+def test_a_tool_that_fails_as_the_agent_fails_the_build(
+    layout: Layout, client: docker.DockerClient, name: str
+) -> None:
+    (layout.images / name / "tool").write_text("#!/bin/sh\nexit 5\n")
+    with pytest.raises(EnvironmentFault, match="`tiny-tool --version` fails as uid 1000"):
+        build([name], layout=layout, client=client)
+    assert name not in load_lock(layout.lock).images
+
+
+def test_the_images_of_this_checkout_are_as_locked(client: docker.DockerClient) -> None:
+    assert verify(load_lock(REPO / "images.lock"), client=client) == []
+
+
+def test_opencode_tells_the_version_that_its_adapter_pins() -> None:
+    assert load_lock(REPO / "images.lock").image("opencode").versions == {"opencode": "1.18.33"}
+
+
+LEFTOVERS = """
+set -e
+for place in /host /var/lib/apt/lists/* /root/.npm /root/.cache /etc/pip.conf /opt/opencode; do
+    [ ! -e "$place" ] || { echo "left over: $place"; exit 1; }
+done
+[ -z "$(ls -A /home/agent)" ] && [ -z "$(ls -A /workdir)" ]
+[ "$(stat -c %U /home/agent /workdir | sort -u)" = agent ]
+[ "$(id -u verifier)" = 1001 ]
+[ "$(locale charmap)" = UTF-8 ]
+[ -x /usr/local/bin/cab-tests ]
+"""
+
+
+@pytest.mark.parametrize("image", ["base", "opencode", "oracle", "noop"])
+def test_an_image_holds_its_users_and_nothing_of_the_machine(client: docker.DockerClient, image: str) -> None:
+    locked = load_lock(REPO / "images.lock").image(image)
+    client.containers.run(locked.id, ["sh", "-c", LEFTOVERS], remove=True, network_mode="none", user="0")
+    history = str(client.images.get(locked.id).history())
+    assert "sources.list" not in history
+    assert "index-url" not in history
