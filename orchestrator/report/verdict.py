@@ -118,7 +118,7 @@ def _rules(integrity: Mapping[str, Any]) -> str:
         where = named.setdefault(str(item["rule"]), [])
         if (path := item.get("path")) and path not in where:
             where.append(str(path))
-    texts = [f"{rule}{f' ({safe_line(where[0], 80)})' if where else ''}" for rule, where in named.items()]
+    texts = [f"{rule.replace('_', ' ')}{f' ({safe_line(where[0], 80)})' if where else ''}" for rule, where in named.items()]
     more = f" and {plural(len(texts) - _MAX_RULES, 'other rule')}" if len(texts) > _MAX_RULES else ""
     return ", ".join(texts[:_MAX_RULES]) + more
 
