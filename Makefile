@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 
-.PHONY: help setup sweep test test-unit lint types format bench clean
+.PHONY: help setup sweep test test-unit lint types format bench bench-docs clean
 
 help: ## list these
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ format: ## put into the house style
 
 bench: setup ## cab against its floor
 	$(BIN)/python scripts/bench.py
+
+bench-docs: setup ## the same, written into docs/speed.md
+	$(BIN)/python scripts/bench.py --runs 25 --write docs/speed.md
 
 clean: ## remove what set-up and tests made here; results and the engine's images stay
 	rm -rf .venv build images.lock .mypy_cache .ruff_cache .pytest_cache .hypothesis
