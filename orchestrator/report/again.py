@@ -37,7 +37,9 @@ def alone(record: CellRecord, spec: SweepSpec) -> dict[str, Any]:
             "description": "",
             "clis": (identity.cli,),
             "models": models,
-            "endpoints": {model.endpoint: spec.endpoints[model.endpoint] for model in models if model.endpoint},
+            "endpoints": {
+                model.endpoint: spec.endpoints[model.endpoint] for model in models if model.endpoint
+            },
             "tasks": (identity.task,),
             "runs": 1,
             "concurrency": 1,

@@ -11,7 +11,17 @@ from rich.console import Console
 from orchestrator.report.again import again
 from orchestrator.report.columns import Column, fit
 from orchestrator.report.scores import print_partition, print_scores
-from orchestrator.report.text import LEGEND, NOT_MEASURED, clock, console, count, number, plural, safe_line, safe_lines
+from orchestrator.report.text import (
+    LEGEND,
+    NOT_MEASURED,
+    clock,
+    console,
+    count,
+    number,
+    plural,
+    safe_line,
+    safe_lines,
+)
 from orchestrator.report.verdict import verdict
 from orchestrator.run.outcome import TABLE
 from orchestrator.store.cells import read_cell
@@ -80,8 +90,16 @@ def _print_head(out: Console, record: CellRecord) -> None:
     if outcome.detail:
         _field(out, "", outcome.detail)
     _field(out, "", "counted in rates" if rule.counted else "not counted in rates")
-    _field(out, "claim", f"{record.claim.level}: {'; '.join(record.claim.reasons) or 'nothing speaks against it'}")
-    _field(out, "started", f"{record.timing.started_at:%Y-%m-%d %H:%M:%S} UTC, took {clock(record.timing.duration_s)}")
+    _field(
+        out,
+        "claim",
+        f"{record.claim.level}: {'; '.join(record.claim.reasons) or 'nothing speaks against it'}",
+    )
+    _field(
+        out,
+        "started",
+        f"{record.timing.started_at:%Y-%m-%d %H:%M:%S} UTC, took {clock(record.timing.duration_s)}",
+    )
     for number_, attempt in enumerate(record.attempts, start=1):
         tokens = None if attempt.input_tokens is None else attempt.input_tokens + (attempt.output_tokens or 0)
         cause = f" ({attempt.outcome.cause})" if attempt.outcome.cause else ""
@@ -177,7 +195,11 @@ def _print_lines(out: Console, text: str, limit: int, where: str) -> None:
 def _print_provenance(out: Console, record: CellRecord) -> None:
     identity = record.identity
     out.print()
-    _field(out, "ran", f"{identity.cli} {identity.cli_version} in {identity.container_image}, {identity.image_digest}")
+    _field(
+        out,
+        "ran",
+        f"{identity.cli} {identity.cli_version} in {identity.container_image}, {identity.image_digest}",
+    )
     _field(out, "graded in", f"{identity.verifier_digest}")
     _field(out, "model", f"{identity.model}, reported as {identity.model_build_id or NOT_MEASURED}")
     settings = identity.generation_settings

@@ -26,7 +26,9 @@ def print_plan(matrix: Matrix, *, as_json: bool) -> None:
         Column("CLI", [key.cli for key in keys], right=False),
         Column("model", [key.model for key in keys], right=False, least=_NAME_LEAST),
         Column("task", [key.task for key in keys], right=False, least=_NAME_LEAST),
-        Column("claim at most", ["citable" if c.endpoint else "pipeline_only" for c in plan.cells], right=False),
+        Column(
+            "claim at most", ["citable" if c.endpoint else "pipeline_only" for c in plan.cells], right=False
+        ),
     ]
     if any(key.run > 1 for key in keys):
         columns.insert(-1, Column("run", [str(key.run) for key in keys]))

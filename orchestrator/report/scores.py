@@ -126,7 +126,9 @@ def _remark(axis: str, key: str, values: Mapping[str, Any]) -> str:
             own = len(values.get("generated") or ()) + len(values.get("cli_state") or ())
             aside = f", {own} of them built or the CLI's own" if own else ""
             changed = plural(values.get("total_changes") or 0, "file")
-            return f"{plural(values.get('unexpected_lines') or 0, 'unexpected line')}; {changed} changed{aside}"
+            return (
+                f"{plural(values.get('unexpected_lines') or 0, 'unexpected line')}; {changed} changed{aside}"
+            )
         case "refusal":
             return "; ".join(str(reason) for reason in values.get("refusal_reasons") or ())
         case "integrity":

@@ -84,7 +84,9 @@ def look_further(entries: Sequence[IndexEntry]) -> tuple[IndexEntry, str]:
             ),
         )
         return first, "it was voided" if first.void else "it failed"
-    return min(entries, key=lambda entry: (_least(entry), entry.order_index)), "the lowest cab-1 of all that passed"
+    return min(
+        entries, key=lambda entry: (_least(entry), entry.order_index)
+    ), "the lowest cab-1 of all that passed"
 
 
 def _least(entry: IndexEntry) -> float:

@@ -79,7 +79,9 @@ def safe_line(text: str, limit: int = MAX_LINE) -> str:
     the like become spaces, so that no text can pretend to be a line of cab's own.
     """
     shown = "".join(_safe(char) for char in text[: limit + 1])
-    return shown if len(text) <= limit else f"{shown[:limit]}… ({plural(len(text) - limit, 'character')} more)"
+    return (
+        shown if len(text) <= limit else f"{shown[:limit]}… ({plural(len(text) - limit, 'character')} more)"
+    )
 
 
 def safe_lines(text: str, limit: int = MAX_LINE) -> list[str]:

@@ -90,7 +90,9 @@ def _why_failed(reason: str, facts: TaskFacts, evidence: Evidence) -> str:
         case "tests_missing" | "tests_failed":
             failing = [name for name in facts.fail_to_pass if name not in passing]
             broken = [name for name in facts.pass_to_pass if name not in passing]
-            return _tests(failing, broken, facts, "did not run or pass" if reason == "tests_missing" else "fail")
+            return _tests(
+                failing, broken, facts, "did not run or pass" if reason == "tests_missing" else "fail"
+            )
         case "reward_missing":
             return "the tests passed no judgement (no reward was written)"
         case "reward_below_1":
@@ -118,7 +120,10 @@ def _rules(integrity: Mapping[str, Any]) -> str:
         where = named.setdefault(str(item["rule"]), [])
         if (path := item.get("path")) and path not in where:
             where.append(str(path))
-    texts = [f"{rule.replace('_', ' ')}{f' ({safe_line(where[0], 80)})' if where else ''}" for rule, where in named.items()]
+    texts = [
+        f"{rule.replace('_', ' ')}{f' ({safe_line(where[0], 80)})' if where else ''}"
+        for rule, where in named.items()
+    ]
     more = f" and {plural(len(texts) - _MAX_RULES, 'other rule')}" if len(texts) > _MAX_RULES else ""
     return ", ".join(texts[:_MAX_RULES]) + more
 
