@@ -7,8 +7,9 @@ machine; 130 interrupted.
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
-from typing import Any
+from typing import NoReturn
 
 import click
 
@@ -53,12 +54,18 @@ def cab() -> None:
     """Measure coding-agent CLIs: every number with a source."""
 
 
-def main(args: list[str] | None = None) -> Any:
+def main(args: list[str] | None = None) -> NoReturn:
     """The entry point: a CabError becomes one line on stderr and its exit code, never a traceback."""
+    # SIGTERM unwinds as Ctrl-C does; while cells run, both have a gentler meaning (report/live.py).
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return cab.main(args=args, prog_name="cab")
+        # Standalone, click would end an interrupted command with 1.
+        sys.exit(cab.main(args=args, prog_name="cab", standalone_mode=False))
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        sys.exit(INTERRUPTED)
     except CabError as error:
         click.echo(f"cab: {error}", err=True)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)

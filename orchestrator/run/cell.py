@@ -305,7 +305,12 @@ class CellRun:
     def _verify(self, scratch: Path, difference: Difference, agent: Outcome) -> Outcome:
         """Grade the work; where the verifier came to no result, ask whether the reference fares better."""
         verification = self.bench.grader.verify(
-            self._task, scratch / "workdir", difference, scratch / "verify", self.cell.cell_id
+            self._task,
+            scratch / "workdir",
+            difference,
+            scratch / "verify",
+            self.cell.cell_id,
+            on_start=self._on_start,
         )
         self._check_cancelled()
         if verification.reward is None or not verification.tests:

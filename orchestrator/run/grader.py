@@ -5,13 +5,14 @@ image.
 from __future__ import annotations
 
 import os
-import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.plan.task import Task
-from orchestrator.run.verify import Verifier
+from orchestrator.run.verify import OnStart, Verifier
 from orchestrator.run.workdir import Classifier, Difference, Template, compare, copy_tree, scan
 from orchestrator.sandbox.contract import Limits
 from orchestrator.sandbox.docker import DockerSandbox
@@ -40,7 +41,8 @@ class Grader:
     _templates: dict[str, Template] = field(default_factory=dict)
     _references: dict[str, bool] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _directory: tempfile.TemporaryDirectory[str] | None = None
+    _stack: ExitStack = field(default_factory=ExitStack)
+    _directory: Path | None = None
 
     def labels(self, cell_id: str) -> dict[str, str]:
         """Labels by which everything of this run is found again, whatever dies."""
@@ -51,18 +53,23 @@ class Grader:
         with self._lock:
             if task.name not in self._templates:
                 if self._directory is None:
-                    self._directory = tempfile.TemporaryDirectory(prefix="cab-templates-")
-                place = Path(self._directory.name) / str(len(self._templates))
+                    self._directory = self._stack.enter_context(self._own_scratch())
+                place = self._directory / str(len(self._templates))
                 self._templates[task.name] = Template.make(task.workdir, place)
             return self._templates[task.name]
 
     def verify(
-        self, task: Task, workdir: Path, difference: Difference, place: Path, cell_id: str
+        self,
+        task: Task,
+        workdir: Path,
+        difference: Difference,
+        place: Path,
+        cell_id: str,
+        *,
+        on_start: OnStart | None = None,
     ) -> Verification:
-        """Grade `workdir`, which differs from the task's template by `difference`, in the new directory
-        `place`.
-        """
-        return self._verify(task, self.template(task), workdir, difference, place, cell_id)
+        """Grade `workdir`, which differs from the task's template by `difference`, in the new directory `place`."""
+        return self._verify(task, self.template(task), workdir, difference, place, cell_id, on_start=on_start)
 
     def reference_passes(self, task: Task) -> bool:
         """Whether the reference solution passes in this verifier; asked only when a verification came to no
@@ -77,27 +84,37 @@ class Grader:
             return self._references[task.name]
 
     def _verify_reference(self, task: Task, template: Template) -> bool:
-        with self.scratch.cell(
-            self.limits.scratch_bytes, self.limits.scratch_inodes, os.geteuid()
-        ) as scratch:
-            workdir = scratch.path / "workdir"
+        with self._own_scratch() as scratch:
+            workdir = scratch / "workdir"
             copy_tree(template.path, workdir)
             task.solution.apply(workdir)
             difference = compare(template, workdir, scan(workdir), Classifier(template.path, ()))
-            verification = self._verify(
-                task, template, workdir, difference, scratch.path / "verify", "reference"
-            )
+            verification = self._verify(task, template, workdir, difference, scratch / "verify", "reference")
         return verification.exit_code == 0 and verification.reward == 1
 
+    @contextmanager
+    def _own_scratch(self) -> Iterator[Path]:
+        """Scratch of cab's own: what is in it goes with this process, however that ends."""
+        limits = self.limits
+        with self.scratch.cell(limits.scratch_bytes, limits.scratch_inodes, os.geteuid()) as scratch:
+            yield scratch.path
+
     def _verify(
-        self, task: Task, template: Template, workdir: Path, difference: Difference, place: Path, cell_id: str
+        self,
+        task: Task,
+        template: Template,
+        workdir: Path,
+        difference: Difference,
+        place: Path,
+        cell_id: str,
+        *,
+        on_start: OnStart | None = None,
     ) -> Verification:
         place.mkdir()
         verifier = Verifier(self.sandbox, self.base, self.limits, self.labels(cell_id))
-        return verifier.verify(task, template, workdir, difference, place)
+        return verifier.verify(task, template, workdir, difference, place, on_start=on_start)
 
     def close(self) -> None:
         """Remove the templates, and every container that is left of this run."""
-        if self._directory is not None:
-            self._directory.cleanup()
+        self._stack.close()
         self.sandbox.remove_leftovers({"cab.sweep": self.sweep_id})

@@ -10,13 +10,15 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from orchestrator.adapter import Adapter, load_adapter
-from orchestrator.errors import InputError
+from orchestrator.errors import InputError, StoreError
 from orchestrator.gateway.client import Gateway
 from orchestrator.gateway.contract import Endpoint
 from orchestrator.paths import IMAGES, IMAGES_LOCK, INIT_BINARY, TASKS
@@ -31,7 +33,7 @@ from orchestrator.run.provenance import Provenance
 from orchestrator.sandbox.docker import DockerSandbox
 from orchestrator.sandbox.images import load_lock
 from orchestrator.sandbox.scratch import ScratchRoot
-from orchestrator.store.cells import CellStore
+from orchestrator.store.cells import SWEEP, CellStore
 from orchestrator.store.index import IndexEntry
 from orchestrator.store.record import Cab, Machine, SkippedCell, SweepRecord
 from orchestrator.trace.otlp import OtlpExport, wanted
@@ -120,9 +122,10 @@ def resume(results: Path, name: str) -> Iterator[Ready]:
     """
     store = CellStore(results, name)
     stored = store.sweep()
-    matrix = Matrix.of(SweepSpec.of_data(stored.spec), name)
+    matrix = Matrix.of(_stored_spec(store, stored), name)
     check_same("task", stored.tasks, {task.name: task.content_hash for task in matrix.tasks.values()})
     check_same("adapter", stored.adapters, dict(matrix.adapter_digests))
+    matrix = replace(matrix, plan=matrix.plan.in_order(stored.order))
     with _started(matrix, store, None) as ready:
         yield ready
 
@@ -135,25 +138,63 @@ def _started(matrix: Matrix, store: CellStore, spec_digest: str | None) -> Itera
     """
     with ExitStack() as stack:
         stack.enter_context(store)
+        sandbox = None
         if spec_digest is None:
             pins = store.open().pins
         else:
             lock = load_lock(IMAGES_LOCK)
             pins = {name: lock.image(name).id for name in sorted({BASE, *matrix.adapters})}
+            # First, so that a machine that cannot run the sweep does not come to store it.
+            sandbox = _engine(stack, pins)
             store.create(_record(matrix, spec_digest, pins))
-        finished = store.finished()
-        todo = [cell for cell in matrix.plan.cells if not _ended(finished.get(cell.cell_id))]
-        yield Ready(matrix, store, todo, _bench(stack, matrix, store, pins) if todo else None)
+        scratch = ScratchRoot.default()
+        scratch.sweep_dead()
+        todo = _unfinished(matrix, store)
+        bench = None
+        if todo:
+            sandbox = sandbox or _engine(stack, pins)
+            grader = Grader(sandbox, scratch, pins[BASE], matrix.sweep_id, matrix.spec.limits.resolve())
+            bench = _bench(stack, matrix, store, pins, grader)
+        yield Ready(matrix, store, todo, bench)
 
 
-def _bench(stack: ExitStack, matrix: Matrix, store: CellStore, pins: Mapping[str, str]) -> Bench:
+def _stored_spec(store: CellStore, stored: SweepRecord) -> SweepSpec:
+    try:
+        return SweepSpec.of_data(stored.spec)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(str(part) for part in ("spec", *first["loc"]))
+        place = str(store.root / SWEEP)
+        raise StoreError(f"{field}: {first['msg']}", place=place, mend="restore the file") from None
+
+
+def _unfinished(matrix: Matrix, store: CellStore) -> list[PlannedCell]:
+    """What is to be run. Raises InputError where some of it cannot be run here, as for want of a key."""
+    finished = store.finished()
+    planned = {cell.cell_id for cell in matrix.plan.cells}
+    reasons = dict(matrix.plan.skipped)
+    for cell_id in store.sweep().order:
+        if cell_id not in planned and not _ended(finished.get(cell_id)):
+            raise InputError(
+                reasons.get(cell_id, "is no cell of its sweep any more"),
+                place=cell_id,
+                mend="the sweep was started with it: give it back, or start a new sweep with --id",
+            )
+    return [cell for cell in matrix.plan.cells if not _ended(finished.get(cell.cell_id))]
+
+
+def _engine(stack: ExitStack, pins: Mapping[str, str]) -> DockerSandbox:
+    """The engine, which has the pinned images. Raises EnvironmentFault and PinMismatch."""
     sandbox = DockerSandbox(INIT_BINARY)
     stack.callback(sandbox.close)
     check_images(sandbox, pins)
-    scratch = ScratchRoot.default()
-    scratch.sweep_dead()
-    grader = Grader(sandbox, scratch, pins[BASE], matrix.sweep_id, matrix.spec.limits.resolve())
-    sandbox.remove_leftovers({"cab.sweep": matrix.sweep_id})
+    return sandbox
+
+
+def _bench(
+    stack: ExitStack, matrix: Matrix, store: CellStore, pins: Mapping[str, str], grader: Grader
+) -> Bench:
+    grader.sandbox.remove_leftovers({"cab.sweep": matrix.sweep_id})
     stack.enter_context(closing(grader))
     gateway = stack.enter_context(Gateway.start(_endpoints(matrix.spec), log=store.root / "gateway.log"))
     exporter = None
@@ -168,7 +209,7 @@ def _bench(stack: ExitStack, matrix: Matrix, store: CellStore, pins: Mapping[str
         adapter_digests=matrix.adapter_digests,
         tasks=matrix.tasks,
         provenance=Provenance.read(),
-        engine_version=sandbox.engine_version,
+        engine_version=grader.sandbox.engine_version,
         concurrency=matrix.spec.concurrency,
         timeout_s=matrix.spec.timeout_s,
         span_exporter=exporter.processor if exporter else None,

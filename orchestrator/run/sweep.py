@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from orchestrator.errors import CabError
+from orchestrator.errors import CabError, EnvironmentFault
 from orchestrator.plan.expand import PlannedCell
 from orchestrator.run.bench import Bench
 from orchestrator.run.cell import Cancelled, CellResult, CellRun
@@ -108,6 +108,7 @@ class Sweep:
             if self._cancelling.is_set():
                 run.cancel()
             result = run.run()
+            self._check_gateway(result)
         except BaseException:
             self.store.discard(staging)
             raise
@@ -121,6 +122,15 @@ class Sweep:
         save_facts(staging.path, result.facts)
         entry = self.store.commit(staging, record, replace=True)
         self.observer.ended(cell, entry)
+
+    def _check_gateway(self, result: CellResult) -> None:
+        """A dead gateway fails every further cell that asks a model: nothing of this one is kept."""
+        if result.outcome.cause == "gateway" and not self.bench.gateway.alive:
+            raise EnvironmentFault(
+                "the model gateway died",
+                place=str(self.store.root / "gateway.log"),
+                mend=f"cab sweep resume {self.store.sweep_id}",
+            )
 
     def _again(self, job: _Job, result: CellResult) -> bool:
         if not result.outcome.rule.retried or len(job.attempts) >= self.retries or self._stopping.is_set():

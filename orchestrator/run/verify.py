@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
@@ -18,7 +19,14 @@ from orchestrator.adapter import WORKDIR
 from orchestrator.plan.task import Task
 from orchestrator.run.hostile import read
 from orchestrator.run.workdir import Difference, Template, give, rebuild
-from orchestrator.sandbox.contract import ContainerEnd, ContainerSpec, Limits, Mount, Sandbox
+from orchestrator.sandbox.contract import (
+    ContainerEnd,
+    ContainerSpec,
+    Limits,
+    Mount,
+    RunningContainer,
+    Sandbox,
+)
 from orchestrator.trace.recording import LogCapture, tail_of, tee
 from scorers.evidence import TestResult, Verification
 
@@ -37,6 +45,10 @@ STATUSES = {
 }
 
 
+OnStart = Callable[[RunningContainer], None]
+"""Gets the verifier's container once it runs, so that it can be stopped."""
+
+
 @dataclass(frozen=True)
 class Verifier:
     """Where verifications run: the pinned image, its limits and the sandbox."""
@@ -47,7 +59,14 @@ class Verifier:
     labels: dict[str, str]
 
     def verify(
-        self, task: Task, template: Template, workdir: Path, difference: Difference, scratch: Path
+        self,
+        task: Task,
+        template: Template,
+        workdir: Path,
+        difference: Difference,
+        scratch: Path,
+        *,
+        on_start: OnStart | None = None,
     ) -> Verification:
         """Grade `workdir` (which differs from `template` by `difference`), using the empty directory
         `scratch`.
@@ -83,7 +102,7 @@ class Verifier:
             labels=self.labels,
         )
         try:
-            end = self.sandbox.run(spec, sink=tee(*captures))
+            end = self.sandbox.run(spec, sink=tee(*captures), on_start=on_start)
         finally:
             for capture in captures:
                 capture.close()
