@@ -28,7 +28,7 @@ def again(record: CellRecord, cell_dir: Path) -> str:
 
 
 def alone(record: CellRecord, spec: SweepSpec) -> dict[str, Any]:
-    """A sweep file of this one cell. Endpoints stand there as in its sweep, so keys by their variables alone."""
+    """A sweep file of this one cell. Endpoints stand there as in its sweep: keys by their variables alone."""
     identity = record.identity
     models = tuple(model for model in spec.models if model.id == identity.model)
     one = spec.model_copy(

@@ -1,4 +1,4 @@
-"""One cell, drawn: what came of it and why, its axes, where its time went, its calls, its work, and its files."""
+"""One cell, drawn: what came of it and why, its axes, where its time went, its calls, work and files."""
 
 from __future__ import annotations
 

@@ -66,8 +66,9 @@ def _table(columns: Sequence[Column], widths: Sequence[int], title: str) -> Tabl
         header_style="dim",
     )
     for column, width in zip(columns, widths, strict=True):
-        justify = "right" if column.right else "left"
-        table.add_column(column.name, justify=justify, overflow="fold", width=width)
+        table.add_column(
+            column.name, justify="right" if column.right else "left", overflow="fold", width=width
+        )
     for cells in zip(*(column.cells for column in columns), strict=True):
         table.add_row(*cells)
     return table

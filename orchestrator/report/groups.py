@@ -19,8 +19,11 @@ _WEAKEST_FIRST = ("pipeline_only", "imported", "provisional", "citable")
 
 @dataclass(frozen=True)
 class Pair:
-    """The rates of one CLI × model. `claim` is the weakest of its cells', or `unranked` where each cell is citable
-    and the rate is not: fewer than 3 runs of a task, or coverage below 95 %."""
+    """The rates of one CLI × model.
+
+    `claim` is the weakest of its cells', or `unranked` where each cell is citable and the rate is not: fewer
+    than 3 runs of a task, or coverage below 95 %.
+    """
 
     group: Group
     claim: str

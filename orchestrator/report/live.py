@@ -134,7 +134,7 @@ def _result(entry: IndexEntry) -> str:
 
 @dataclass
 class LiveView:
-    """Cells by outcome, tokens, time left, and the cells under way with their stages: never taller than the terminal.
+    """Cells by outcome, tokens, time left, and the cells under way: never taller than the terminal.
 
     Its lock is reentrant, since the handler of Ctrl-C prints, and so draws, from wherever the main thread is.
     """
@@ -193,7 +193,8 @@ class LiveView:
             head, rows = self._head(), self._rows()
         height = (options.height or console.height) - len(head)
         if len(rows) > height:
-            rows = rows[: max(0, height - 1)] + [f"… {len(rows) - max(0, height - 1)} more under way"]
+            fit = max(0, height - 1)
+            rows = [*rows[:fit], f"… {len(rows) - fit} more under way"]
         for line in (*head, *rows):
             yield Text(line, no_wrap=True, overflow="ellipsis")
 

@@ -62,10 +62,10 @@ def print_sweep(store: CellStore, *, as_json: bool) -> None:
 
 
 def look_further(entries: Sequence[IndexEntry]) -> tuple[IndexEntry, str]:
-    """The cell most worth looking at, and why: one that did not count, else a failed one, else the worst passed one.
+    """The cell most worth looking at, and why: one that did not count, else a failed one, else the worst.
 
-    Among the failed, what a real model did comes before what a script or a baseline was made to do, then what was
-    voided, then what cost most.
+    Among the failed, what a real model did comes before what a script or a baseline was made to do, then what
+    was voided, then what cost most.
     """
     uncounted = [entry for entry in entries if not TABLE[entry.outcome].counted]
     if uncounted:

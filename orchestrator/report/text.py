@@ -75,8 +75,8 @@ def plural(amount: int, one: str, many: str | None = None) -> str:
 def safe_line(text: str, limit: int = MAX_LINE) -> str:
     """Text that an agent, an endpoint or a test may have written, as one harmless line of bounded length.
 
-    Control and format characters (escape sequences, bidirectional overrides) become U+FFFD; tabs, line ends and
-    the like become spaces, so that no text can pretend to be a line of cab's own.
+    Control and format characters (escape sequences, bidirectional overrides) become U+FFFD; tabs, line ends
+    and the like become spaces, so that no text can pretend to be a line of cab's own.
     """
     shown = "".join(_safe(char) for char in text[: limit + 1])
     return (
