@@ -9,34 +9,31 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from orchestrator.adapter import Adapter, load_adapter
 from orchestrator.errors import InputError, StoreError
-from orchestrator.gateway.client import Gateway
-from orchestrator.gateway.contract import Endpoint
-from orchestrator.paths import IMAGES, IMAGES_LOCK, INIT_BINARY, TASKS
+from orchestrator.paths import IMAGES, TASKS
 from orchestrator.plan.expand import Plan, PlannedCell, expand
 from orchestrator.plan.spec import LoadedSpec, SweepSpec, load_spec, sweep_id
 from orchestrator.plan.task import Task, load_task, match_tasks
-from orchestrator.run.bench import Bench
-from orchestrator.run.grader import BASE, Grader
 from orchestrator.run.outcome import TABLE
-from orchestrator.run.pins import check_images, check_same
+from orchestrator.run.pins import check_same
 from orchestrator.run.provenance import Provenance
-from orchestrator.sandbox.docker import DockerSandbox
-from orchestrator.sandbox.images import load_lock
 from orchestrator.sandbox.scratch import ScratchRoot
 from orchestrator.store.cells import SWEEP, CellStore
 from orchestrator.store.index import IndexEntry
 from orchestrator.store.record import Cab, Machine, SkippedCell, SweepRecord
-from orchestrator.trace.otlp import OtlpExport, wanted
+
+if TYPE_CHECKING:
+    from orchestrator.run.bench import Bench
 
 
 @dataclass(frozen=True)
@@ -85,9 +82,8 @@ class Ready:
     bench: Bench | None
 
 
-def plan_of(path: Path, name: str | None = None) -> Matrix:
+def plan_of(loaded: LoadedSpec, name: str | None = None) -> Matrix:
     """The matrix of a sweep file, without a machine to run it."""
-    loaded = load_spec(path)
     today = datetime.now(UTC).date()
     return Matrix.of(loaded.spec, name or sweep_id(loaded.spec, today), loaded)
 
@@ -99,7 +95,7 @@ def run(path: Path, results: Path, name: str | None) -> Iterator[Ready]:
     Raises InputError where the stored sweep was made from another version of the file.
     """
     loaded = load_spec(path)
-    matrix = plan_of(path, name)
+    matrix = plan_of(loaded, name)
     store = CellStore(results, matrix.sweep_id)
     if not store.exists():
         with _started(matrix, store, loaded.digest) as ready:
@@ -142,19 +138,21 @@ def _started(matrix: Matrix, store: CellStore, spec_digest: str | None) -> Itera
         if spec_digest is None:
             pins = store.open().pins
         else:
-            lock = load_lock(IMAGES_LOCK)
-            pins = {name: lock.image(name).id for name in sorted({BASE, *matrix.adapters})}
             # First, so that a machine that cannot run the sweep does not come to store it.
-            sandbox = _engine(stack, pins)
+            from orchestrator.run import machine
+
+            pins = machine.pins_now(matrix.adapters)
+            sandbox = machine.start_engine(stack, pins)
             store.create(_record(matrix, spec_digest, pins))
         scratch = ScratchRoot.default()
         scratch.sweep_dead()
         todo = _unfinished(matrix, store)
         bench = None
         if todo:
-            sandbox = sandbox or _engine(stack, pins)
-            grader = Grader(sandbox, scratch, pins[BASE], matrix.sweep_id, matrix.spec.limits.resolve())
-            bench = _bench(stack, matrix, store, pins, grader)
+            from orchestrator.run import machine
+
+            sandbox = sandbox or machine.start_engine(stack, pins)
+            bench = machine.start_bench(stack, matrix, store, pins, scratch, sandbox)
         yield Ready(matrix, store, todo, bench)
 
 
@@ -181,39 +179,6 @@ def _unfinished(matrix: Matrix, store: CellStore) -> list[PlannedCell]:
                 mend="the sweep was started with it: give it back, or start a new sweep with --id",
             )
     return [cell for cell in matrix.plan.cells if not _ended(finished.get(cell.cell_id))]
-
-
-def _engine(stack: ExitStack, pins: Mapping[str, str]) -> DockerSandbox:
-    """The engine, which has the pinned images. Raises EnvironmentFault and PinMismatch."""
-    sandbox = DockerSandbox(INIT_BINARY)
-    stack.callback(sandbox.close)
-    check_images(sandbox, pins)
-    return sandbox
-
-
-def _bench(
-    stack: ExitStack, matrix: Matrix, store: CellStore, pins: Mapping[str, str], grader: Grader
-) -> Bench:
-    grader.sandbox.remove_leftovers({"cab.sweep": matrix.sweep_id})
-    stack.enter_context(closing(grader))
-    gateway = stack.enter_context(Gateway.start(_endpoints(matrix.spec), log=store.root / "gateway.log"))
-    exporter = None
-    if wanted(os.environ):
-        exporter = stack.enter_context(closing(OtlpExport()))
-    return Bench(
-        sweep_id=matrix.sweep_id,
-        grader=grader,
-        gateway=gateway,
-        pins=pins,
-        adapters=matrix.adapters,
-        adapter_digests=matrix.adapter_digests,
-        tasks=matrix.tasks,
-        provenance=Provenance.read(),
-        engine_version=grader.sandbox.engine_version,
-        concurrency=matrix.spec.concurrency,
-        timeout_s=matrix.spec.timeout_s,
-        span_exporter=exporter.processor if exporter else None,
-    )
 
 
 def _ended(entry: IndexEntry | None) -> bool:
@@ -243,20 +208,3 @@ def _record(matrix: Matrix, spec_digest: str, pins: Mapping[str, str]) -> SweepR
             kernel=provenance.kernel,
         ),
     )
-
-
-def _endpoints(spec: SweepSpec) -> list[Endpoint]:
-    """The endpoints whose variables are set; their keys go to the gateway alone."""
-    endpoints = []
-    for name, endpoint in spec.endpoints.items():
-        if all(os.environ.get(variable) for variable in endpoint.variables()):
-            url, key = endpoint.base_url, endpoint.key
-            endpoints.append(
-                Endpoint(
-                    name=name,
-                    base_url=url.url or os.environ[url.env or ""],
-                    key=os.environ[key.env] if key else "",
-                    wire=endpoint.wire,
-                )
-            )
-    return endpoints

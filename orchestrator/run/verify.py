@@ -7,6 +7,7 @@ the agent's. What it says is read from `/logs/verifier`: `reward.txt` (or `rewar
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 from collections.abc import Callable
@@ -147,19 +148,23 @@ def _json(path: Path) -> Any:
     text = _read(path)
     try:
         return json.loads(text) if text else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 
 def _reward(logs: Path) -> float | None:
+    """The reward; None where none is written, or what is written is no finite number."""
     text = _read(logs / "reward.txt")
     data = _json(logs / "reward.json") if text is None else text
     if isinstance(data, dict):
         data = data.get("reward")
-    try:
-        return float(data) if isinstance(data, (str, int, float)) else None
-    except ValueError:
+    if isinstance(data, bool) or not isinstance(data, (str, int, float)):
         return None
+    try:
+        reward = float(data)
+    except (ValueError, OverflowError):
+        return None
+    return reward if math.isfinite(reward) else None
 
 
 def _tests(logs: Path) -> list[TestResult]:
@@ -176,9 +181,14 @@ def _test(test: Any) -> TestResult | None:
             message = test.get("message")
             return TestResult.model_validate(
                 {
-                    "name": name[:500],
+                    "name": _whole(name[:500]),
                     "status": STATUSES[status],
-                    "message": message[:2000] if isinstance(message, str) else None,
+                    "message": _whole(message[:2000]) if isinstance(message, str) else None,
                 }
             )
     return None
+
+
+def _whole(text: str) -> str:
+    """A text without halves of surrogate pairs, which JSON can say and UTF-8 cannot."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -32,7 +32,7 @@ def test_usage(arguments, code, capsys):
     assert ends_with(arguments) == code
     out, err = capsys.readouterr()
     assert (out == "") is (code == 2)
-    assert ("Error: " in err) is (code == 2)
+    assert (err.count("\n") == 1 and err.startswith("cab")) is (code == 2)
 
 
 @pytest.mark.parametrize(
