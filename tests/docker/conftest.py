@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import shutil
@@ -14,6 +13,7 @@ import pytest
 from harness import REPO, Runner
 
 from orchestrator.sandbox.docker import DockerSandbox
+from orchestrator.sandbox.images import load_lock
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -25,15 +25,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def base_image() -> str:
     """The id of cab's base image (or of CAB_TEST_IMAGE): a Debian with git and python3."""
-    lock = REPO / "images.lock"
-    if lock.is_file():
-        images = json.loads(lock.read_text())
-        entry = images.get("images", images).get("cab/base")
-        if entry:
-            return str(entry["image_id"] if isinstance(entry, dict) else entry)
     if image := os.environ.get("CAB_TEST_IMAGE"):
         return image
-    pytest.fail(f"{lock} names no cab/base: run `make setup`")
+    return load_lock(REPO / "images.lock").image("base").id
 
 
 @pytest.fixture(scope="session")
