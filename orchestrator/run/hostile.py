@@ -21,8 +21,13 @@ def opened(path: Path | str) -> Iterator[io.BufferedReader | None]:
     except OSError:
         yield None
         return
+    # Before it becomes a file object: a directory can be opened, and refuses to be one.
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        yield None
+        return
     with os.fdopen(descriptor, "rb") as file:
-        yield file if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+        yield file
 
 
 def read(path: Path | str, max_bytes: int) -> bytes | None:

@@ -14,7 +14,6 @@ from orchestrator.store.cells import read_cell
 from orchestrator.store.evidence import load_evidence, load_facts
 from orchestrator.store.record import CellRecord
 
-
 Scores = Mapping[str, Mapping[str, Any]]
 
 

@@ -66,7 +66,15 @@ def test_a_json_reward_of_another_shape_is_none(found, text):
 @pytest.mark.parametrize(
     "text",
     ["", "[]", "{}", '{"results": []}', '{"results": {"tests": {}}}', "[" * 200_000, "{", "1" * 5000]
-    + [ctrf(1, None, {"name": 1, "status": "passed"}, {"name": "a", "status": []}, {"name": "a", "status": "ok"})],
+    + [
+        ctrf(
+            1,
+            None,
+            {"name": 1, "status": "passed"},
+            {"name": "a", "status": []},
+            {"name": "a", "status": "ok"},
+        )
+    ],
 )
 def test_a_report_of_another_shape_counts_as_none(found, text):
     assert found(ctrf_json=text).tests == []
