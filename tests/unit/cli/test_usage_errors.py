@@ -87,7 +87,7 @@ def _raising(monkeypatch, error):
     def fail():
         raise error
 
-    monkeypatch.setattr(cli.cab, "get_command", lambda ctx, name: click.Command(name, callback=fail))
+    monkeypatch.setattr(cli.cab, "get_command", lambda _, name: click.Command(name, callback=fail))
 
 
 def test_a_bug_keeps_its_traceback(monkeypatch):

@@ -1,11 +1,11 @@
-"""`cab cell show`: why a cell failed, first and in words; and no text of an agent's reaches the terminal raw."""
+"""`cab cell show`: why a cell failed, first and in words; no text of an agent's reaches the terminal raw."""
 
 import json
 import shlex
 import subprocess
 
 import pytest
-from report_samples import FACTS, SWEEP, entry, evidence, record, store
+from report_samples import FACTS, SPEC, SWEEP, evidence, record, store
 
 from orchestrator.plan.spec import SweepSpec, load_spec
 from orchestrator.report.again import alone
@@ -14,10 +14,9 @@ from orchestrator.report.scores import print_scores
 from orchestrator.report.text import LEGEND
 from orchestrator.report.verdict import CAUSES, verdict
 from orchestrator.run.outcome import INFRA_CAUSES, TABLE
-from orchestrator.run.records import scores_of
 from orchestrator.store.names import CellKey
 from orchestrator.store.record import Attempt, Outcome, Timing
-from scorers.evidence import AgentEnd, FinalMessage, RefusalRule, Span, TestResult, Verification
+from scorers.evidence import FinalMessage, RefusalRule, TestResult, Verification
 
 REFUSAL = FACTS.model_copy(
     update={
@@ -103,9 +102,7 @@ def test_what_never_ran_and_the_verifiers_own_fault():
 def test_refusals():
     explained = evidence(final_message=FinalMessage(text="This cannot be done.", source="wire"))
     assert said(explained, facts=REFUSAL).startswith("passed: it left the ticket alone")
-    assert "did not say that the ticket cannot be done" in said(
-        evidence(), facts=REFUSAL
-    ) or "no document" in said(evidence(), facts=REFUSAL)
+    assert "failed: no document, final message or wire refusal explains" in said(evidence(), facts=REFUSAL)
 
 
 def test_a_void_names_the_rule():
@@ -244,8 +241,6 @@ def test_the_command_runs_this_cell_alone(shown, tmp_path):
 
 
 def test_a_baseline_needs_no_model_to_run_again():
-    from report_samples import SPEC
-
     cell = record(evidence(), key=CellKey("noop", "none", "polyglot/sum"))
     spec = alone(cell, SweepSpec.of_data(SPEC))
     assert "models" not in spec

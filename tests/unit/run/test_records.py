@@ -25,6 +25,7 @@ TASK = load_task(ROOT / "tasks", "polyglot/python-reverse-string")
 ADAPTER = load_adapter(ROOT / "images", "opencode")
 PIN, BASE = "sha256:" + "a" * 64, "sha256:" + "b" * 64
 KEY = CellKey("opencode", "openai/gpt", TASK.name, 2)
+ENDED = AgentEnd(exit_code=0)
 CELL = PlannedCell(KEY.cell_id("s-1"), KEY, "hosted", 7)
 
 
@@ -56,7 +57,7 @@ def call(index, model="gpt-1", **settings):
     )
 
 
-def result(*calls, outcome=None, end=AgentEnd(exit_code=0), bounded=True):
+def result(*calls, outcome=None, end=ENDED, bounded=True):
     found = Evidence(calls=list(calls), end=end)
     return CellResult(
         outcome=outcome or Outcome("completed"),
