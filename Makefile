@@ -15,10 +15,10 @@ sweep: setup ## set up, then run sweeps/free.yaml
 
 # Two workers: tests that run containers compete for the engine, and the others take seconds.
 test: setup lint types ## set up, then all checks and all tests
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadfile
 
 test-unit: lint types ## checks and the tests that need no engine
-	$(BIN)/pytest -n auto tests/unit
+	$(BIN)/pytest -n auto --dist loadfile tests/unit
 
 lint: ## style
 	$(BIN)/ruff format --check .

@@ -78,10 +78,12 @@ def status(sweep_id: str | None, results: Path, as_json: bool) -> None:
 def _execute(starting: AbstractContextManager[Ready], *, as_json: bool) -> None:
     """Run a sweep to its end, show what came of it, and say by the exit code how it went."""
     from orchestrator.report.live import watch
+    from orchestrator.report.summary import write_summary
     from orchestrator.report.table import print_sweep
 
     with starting as ready:
         interrupted = watch(ready)
+        write_summary(ready.store)
     print_sweep(ready.store, as_json=as_json)
     if interrupted:
         sys.exit(INTERRUPTED)

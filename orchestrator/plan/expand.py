@@ -50,7 +50,7 @@ class Plan:
     skipped: tuple[tuple[str, str], ...]
 
     def in_order(self, order: Sequence[str]) -> Plan:
-        """Only the cells that `order` has, in that order: what a stored sweep says, whatever matches today."""
+        """Only the cells that `order` has, in that order: what a stored sweep says, whatever matches now."""
         cells = {cell.cell_id: cell for cell in self.cells}
         found = (
             replace(cells[cell_id], order_index=at) for at, cell_id in enumerate(order) if cell_id in cells

@@ -7,12 +7,12 @@ import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
-from typing import Any
 
 from rich.console import Console
 
 from orchestrator.report.columns import Column, fit
 from orchestrator.report.groups import Pair, pairs
+from orchestrator.report.summary import in_order, summary
 from orchestrator.report.text import (
     LEGEND,
     NOT_APPLICABLE,
@@ -39,16 +39,14 @@ _OUTCOME_LEAST = 16
 
 def print_sweep(store: CellStore, *, as_json: bool) -> None:
     """Print a sweep as far as it is, results on stdout."""
-    sweep, entries = store.sweep(), _in_order(store)
-    rates = pairs(entries)
     if as_json:
-        print(json.dumps(_as_data(sweep, entries, rates)))  # noqa: T201 - results belong on stdout
+        print(json.dumps(summary(store)))  # noqa: T201 - results belong on stdout
         return
-    out = console()
+    sweep, entries, out = store.sweep(), in_order(store), console()
     _print_cells(sweep, entries, out)
     if entries:
         out.print()
-        _print_pairs(rates, out)
+        _print_pairs(pairs(entries), out)
         out.print()
     print_skipped([(cell.cell_id, cell.reason) for cell in sweep.skipped], out)
     missing = len(sweep.order) - len(entries)
@@ -93,13 +91,6 @@ def _least(entry: IndexEntry) -> float:
     if entry.composite is not None:
         return entry.composite
     return entry.composite_bounds[0] if entry.composite_bounds else 0.0
-
-
-def _in_order(store: CellStore) -> list[IndexEntry]:
-    return sorted(
-        store.finished().values(),
-        key=lambda entry: (entry.cli, entry.model, entry.task, entry.stack, entry.condition or "", entry.run),
-    )
 
 
 def _print_cells(sweep: SweepRecord, entries: list[IndexEntry], out: Console) -> None:
@@ -193,14 +184,3 @@ def _pair(cell_id: str) -> str:
     """CLI and model of a cell id, whose last two parts are its task."""
     cli, *model = cell_id.split("/")[1:-2]
     return f"{cli} × {'/'.join(model)}"
-
-
-def _as_data(sweep: SweepRecord, entries: list[IndexEntry], rates: list[Pair]) -> dict[str, Any]:
-    return {
-        "sweep_id": sweep.sweep_id,
-        "planned": len(sweep.order),
-        "finished": len(entries),
-        "cells": [entry.model_dump(mode="json") for entry in entries],
-        "pairs": [{**rate.group.model_dump(mode="json"), "claim": rate.claim} for rate in rates],
-        "skipped": [cell.model_dump(mode="json") for cell in sweep.skipped],
-    }

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bench:
-    """Built once for a sweep; its cells run in threads. `pins` says which image id each name stands for."""
+    """Built once for a sweep; its cells run in threads.
+
+    `pins` says which image id each name stands for, `call_retries` how often the gateway tries a failed model
+    call again.
+    """
 
     sweep_id: str
     grader: Grader
@@ -31,4 +35,5 @@ class Bench:
     engine_version: str
     concurrency: int
     timeout_s: float | None = None
+    call_retries: int = 5
     span_exporter: SpanProcessor | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -85,7 +86,10 @@ class CellRun:
     _phases: dict[str, evidence.Span] = field(default_factory=dict)
     _calls: list[evidence.ModelCall] = field(default_factory=list)
     _bounded: bool = False
+    _agent_began: float | None = None
     _running: RunningContainer | None = None
+    _waiting: bool = False
+    _clock: threading.Lock = field(default_factory=threading.Lock)
     _cancelled: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -121,6 +125,9 @@ class CellRun:
             except CellFault as fault:
                 self._check_cancelled()
                 outcome = of_fault(fault)
+            except OSError as error:
+                self._check_cancelled()
+                outcome = of_fault(CellFault("disk", error.strerror or type(error).__name__))
             tracer.set(tracer.root, **{"cab.outcome": str(outcome)})
         return self._result(outcome)
 
@@ -192,18 +199,27 @@ class CellRun:
             if self._adapter.uses_model:
                 gateway.open_cell(self._route(scratch), on_wait=self._on_wait)
             try:
-                end = self.bench.grader.sandbox.run(spec, sink=self._sink(outputs), on_start=self._on_start)
+                end = self.bench.grader.sandbox.run(spec, sink=self._sink(outputs), on_start=self._on_agent)
+                self._time_agent(end.start, end.end)
+            except CellFault:
+                # Nobody knows when the CLI ended. What was spent until the fault was known is its time.
+                if self._agent_began is not None:
+                    self._time_agent(self._agent_began, time.monotonic())
+                raise
             finally:
                 if self._adapter.uses_model:
                     gateway.close_cell(self.cell.cell_id)
         finally:
             for output in outputs:
                 output.close()
-        since = self._anchor.since
-        self._phases["setup"] = evidence.Span(start=0.0, end=since(end.start))
-        self._phases["agent"] = evidence.Span(start=since(end.start), end=since(end.end))
         found = {key: value for key, value in asdict(end).items() if key not in {"start", "end"}}
         return evidence.AgentEnd(**found)
+
+    def _time_agent(self, start: float, end: float) -> None:
+        """Set-up lasts until the CLI starts."""
+        since = self._anchor.since
+        self._phases["setup"] = evidence.Span(start=0.0, end=since(start))
+        self._phases["agent"] = evidence.Span(start=since(start), end=since(end))
 
     def _outputs(self) -> tuple[Recorder, LogCapture, LogCapture]:
         return (
@@ -265,6 +281,7 @@ class CellRun:
             calls_path=self.staging / "calls.jsonl",
             wire_path=self.staging / "wire.jsonl.gz",
             max_calls=self._task.max_turns,
+            max_retries=self.bench.call_retries,
         )
 
     def _read_wire(self, tracer: CellTracer, span: Span) -> None:
@@ -288,6 +305,7 @@ class CellRun:
         self._evidence |= {
             "changes": difference.changes,
             "diff": difference.patch.decode("utf-8", "replace"),
+            "diff_truncated": difference.truncated,
             "documents": documents(workdir, difference.changes),
             "extra_git_dir": any(path.endswith("/.git") for path in after),
             "final_message": self._final_message(),
@@ -305,16 +323,11 @@ class CellRun:
     def _verify(self, scratch: Path, difference: Difference, agent: Outcome) -> Outcome:
         """Grade the work; where the verifier came to no result, ask whether the reference fares better."""
         verification = self.bench.grader.verify(
-            self._task,
-            scratch / "workdir",
-            difference,
-            scratch / "verify",
-            self.cell.cell_id,
-            on_start=self._on_start,
+            self._task, scratch / "workdir", difference, self.cell.cell_id, self._on_start
         )
         self._check_cancelled()
         if verification.reward is None or not verification.tests:
-            passes = self.bench.grader.reference_passes(self._task)
+            passes = self.bench.grader.reference_passes(self._task, self._on_start)
             verification = verification.model_copy(update={"reference_passes": passes})
         self._evidence["verification"] = verification
         return of_verification(agent, verification)
@@ -342,7 +355,7 @@ class CellRun:
 
     @contextmanager
     def _stage(self, tracer: CellTracer, kind: Kind) -> Iterator[None]:
-        """One stage: told to the watcher, traced, and timed where scores need it. Raises Cancelled before it."""
+        """One stage: told to the watcher, traced, timed where scores need it. Raises Cancelled before it."""
         self._check_cancelled()
         self.on_stage(kind)
         begin = self._anchor.elapsed()
@@ -360,9 +373,21 @@ class CellRun:
         if self._cancelled.is_set():
             running.kill("cancelled by the user")
 
+    def _on_agent(self, running: RunningContainer) -> None:
+        self._agent_began = time.monotonic()
+        self._on_start(running)
+        with self._clock:
+            if self._waiting:
+                running.pause_clock()
+
     def _on_wait(self, waiting: bool) -> None:
-        """Waiting for a rate limit is not the agent's time."""
-        if self._running is not None:
+        """Waiting for a rate limit is not the agent's time, from its first call on, which may come before
+        `_on_agent` does.
+        """
+        with self._clock:
+            self._waiting = waiting
+            if self._running is None:
+                return
             if waiting:
                 self._running.pause_clock()
             else:

@@ -5,11 +5,13 @@ image.
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from secrets import token_hex
 
 from orchestrator.plan.task import Task
 from orchestrator.run.verify import OnStart, Verifier
@@ -40,6 +42,7 @@ class Grader:
     limits: Limits = field(default_factory=Limits)
     _templates: dict[str, Template] = field(default_factory=dict)
     _references: dict[str, bool] = field(default_factory=dict)
+    _asking: dict[str, threading.Lock] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stack: ExitStack = field(default_factory=ExitStack)
     _directory: Path | None = None
@@ -50,12 +53,11 @@ class Grader:
 
     def template(self, task: Task) -> Template:
         """The committed workdir of a task, made once."""
+        place = self._place("templates")
         with self._lock:
             if task.name not in self._templates:
-                if self._directory is None:
-                    self._directory = self._stack.enter_context(self._own_scratch())
-                place = self._directory / str(len(self._templates))
-                self._templates[task.name] = Template.make(task.workdir, place)
+                place.mkdir(exist_ok=True)
+                self._templates[task.name] = Template.make(task.workdir, place / str(len(self._templates)))
             return self._templates[task.name]
 
     def verify(
@@ -63,33 +65,46 @@ class Grader:
         task: Task,
         workdir: Path,
         difference: Difference,
-        place: Path,
         cell_id: str,
-        *,
         on_start: OnStart | None = None,
     ) -> Verification:
-        """Grade `workdir`, which differs from the task's template by `difference`, in the new directory `place`."""
-        return self._verify(task, self.template(task), workdir, difference, place, cell_id, on_start=on_start)
+        """Grade `workdir`, which differs from the task's template by `difference`.
 
-    def reference_passes(self, task: Task) -> bool:
+        In scratch of its own: an agent that filled its own is graded like any other.
+        """
+        output = self._place(f"output-{token_hex(6)}")
+        output.mkdir()
+        try:
+            with self._own_scratch() as scratch:
+                verifier = Verifier(self.sandbox, self.base, self.limits, self.labels(cell_id))
+                return verifier.verify(
+                    task, self.template(task), workdir, difference, scratch, output, on_start
+                )
+        finally:
+            shutil.rmtree(output)
+
+    def reference_passes(self, task: Task, on_start: OnStart | None = None) -> bool:
         """Whether the reference solution passes in this verifier; asked only when a verification came to no
         result.
 
         It tells `build_broken` (the agent's fault) from `verify_error` (nobody's), and runs once a task.
         """
-        template = self.template(task)
         with self._lock:
+            asking = self._asking.setdefault(task.name, threading.Lock())
+        # A lock for each task: cells of other tasks go on meanwhile.
+        with asking:
             if task.name not in self._references:
-                self._references[task.name] = self._verify_reference(task, template)
+                self._references[task.name] = self._verify_reference(task, on_start)
             return self._references[task.name]
 
-    def _verify_reference(self, task: Task, template: Template) -> bool:
+    def _verify_reference(self, task: Task, on_start: OnStart | None) -> bool:
+        template = self.template(task)
         with self._own_scratch() as scratch:
             workdir = scratch / "workdir"
             copy_tree(template.path, workdir)
             task.solution.apply(workdir)
             difference = compare(template, workdir, scan(workdir), Classifier(template.path, ()))
-            verification = self._verify(task, template, workdir, difference, scratch / "verify", "reference")
+            verification = self.verify(task, workdir, difference, "reference", on_start)
         return verification.exit_code == 0 and verification.reward == 1
 
     @contextmanager
@@ -99,20 +114,12 @@ class Grader:
         with self.scratch.cell(limits.scratch_bytes, limits.scratch_inodes, os.geteuid()) as scratch:
             yield scratch.path
 
-    def _verify(
-        self,
-        task: Task,
-        template: Template,
-        workdir: Path,
-        difference: Difference,
-        place: Path,
-        cell_id: str,
-        *,
-        on_start: OnStart | None = None,
-    ) -> Verification:
-        place.mkdir()
-        verifier = Verifier(self.sandbox, self.base, self.limits, self.labels(cell_id))
-        return verifier.verify(task, template, workdir, difference, place, on_start=on_start)
+    def _place(self, name: str) -> Path:
+        """A new path in the run's own scratch, out of reach of any container."""
+        with self._lock:
+            if self._directory is None:
+                self._directory = self._stack.enter_context(self._own_scratch())
+            return self._directory / name
 
     def close(self) -> None:
         """Remove the templates, and every container that is left of this run."""

@@ -21,7 +21,6 @@ def opened(path: Path | str) -> Iterator[io.BufferedReader | None]:
     except OSError:
         yield None
         return
-    # Before it becomes a file object: a directory can be opened, and refuses to be one.
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         yield None

@@ -63,7 +63,7 @@ def _verify(grader: Grader, task: Task, solution: Solution | None) -> Verificati
         if solution is not None:
             _solve(grader, solution, scratch.path)
         difference = compare(template, workdir, scan(workdir), Classifier(template.path, ()))
-        return grader.verify(task, workdir, difference, scratch.path / "verify", "prove")
+        return grader.verify(task, workdir, difference, "prove")
 
 
 def _solve(grader: Grader, solution: Solution, scratch: Path) -> None:

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from orchestrator.errors import CabError, EnvironmentFault
+from orchestrator.errors import EnvironmentFault
 from orchestrator.plan.expand import PlannedCell
 from orchestrator.run.bench import Bench
 from orchestrator.run.cell import Cancelled, CellResult, CellRun
@@ -42,7 +42,7 @@ class Sweep:
     _queue: deque[_Job] = field(default_factory=deque)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _under_way: dict[str, CellRun] = field(default_factory=dict)
-    _failure: CabError | None = None
+    _failure: Exception | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
     _cancelling: threading.Event = field(default_factory=threading.Event)
 
@@ -67,7 +67,7 @@ class Sweep:
             run.cancel()
 
     def run(self) -> None:
-        """Run to the end or to a stop. Raises the CabError that made going on pointless: a full disk."""
+        """Run to the end or to a stop. Raises what made going on pointless: a full disk, a dead gateway."""
         self._queue.extend(_Job(cell) for cell in self.cells)
         workers = [
             threading.Thread(target=self._work, name=f"cell-worker-{number}")
@@ -92,10 +92,14 @@ class Sweep:
                 self._run(job)
             except Cancelled:
                 self.observer.cancelled(job.cell)
-            except CabError as error:
-                # The store or the machine failed, not the cell: every further cell would fail alike.
-                self._failure = self._failure or error
-                self.stop()
+            except Exception as error:  # noqa: BLE001 - raised again by `run`, in the main thread
+                # The store, the machine or cab itself failed, not the cell: further cells would fail alike.
+                self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        """End the sweep for this reason, unless it ends for another already."""
+        self._failure = self._failure or error
+        self.stop()
 
     def _run(self, job: _Job) -> None:
         """One try of one cell, to its stored end or back into the queue."""
@@ -108,12 +112,16 @@ class Sweep:
             if self._cancelling.is_set():
                 run.cancel()
             result = run.run()
-            self._check_gateway(result)
         except BaseException:
             self.store.discard(staging)
             raise
         finally:
             del self._under_way[cell.cell_id]
+        if not self.bench.gateway.alive:
+            # Every further cell that asks a model would fail alike.
+            mend = f"cab sweep resume {self.store.sweep_id}"
+            place = str(self.store.root / "gateway.log")
+            self._fail(EnvironmentFault("the model gateway died", place=place, mend=mend))
         if self._again(job, result):
             self.store.discard(staging)
             return
@@ -122,15 +130,6 @@ class Sweep:
         save_facts(staging.path, result.facts)
         entry = self.store.commit(staging, record, replace=True)
         self.observer.ended(cell, entry)
-
-    def _check_gateway(self, result: CellResult) -> None:
-        """A dead gateway fails every further cell that asks a model: nothing of this one is kept."""
-        if result.outcome.cause == "gateway" and not self.bench.gateway.alive:
-            raise EnvironmentFault(
-                "the model gateway died",
-                place=str(self.store.root / "gateway.log"),
-                mend=f"cab sweep resume {self.store.sweep_id}",
-            )
 
     def _again(self, job: _Job, result: CellResult) -> bool:
         if not result.outcome.rule.retried or len(job.attempts) >= self.retries or self._stopping.is_set():

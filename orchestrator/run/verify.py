@@ -66,25 +66,32 @@ class Verifier:
         workdir: Path,
         difference: Difference,
         scratch: Path,
-        *,
+        output: Path,
         on_start: OnStart | None = None,
     ) -> Verification:
         """Grade `workdir` (which differs from `template` by `difference`), using the empty directory
-        `scratch`.
+        `scratch`, and `output`, an empty directory that code under test cannot fill. `on_start` gets the
+        container once the test script runs.
 
-        Raises CellFault when the container could not be run.
+        What would take more than half of the scratch is not graded. Raises CellFault when the container could
+        not be run.
         """
         user = (VERIFIER_UID, VERIFIER_UID) if os.geteuid() == 0 else (os.geteuid(), os.getegid())
         graded, tests, logs, run_dir = (scratch / part for part in ("workdir", "tests", "logs", "run"))
-        rebuild(template, workdir, difference, task.protected_files, graded)
+        left_out = rebuild(
+            template,
+            workdir,
+            difference,
+            task.protected_files,
+            graded,
+            max_bytes=self.limits.scratch_bytes // 2,
+            max_files=self.limits.scratch_inodes // 2,
+        )
         shutil.copytree(task.tests_dir, tests)
         for directory in (logs, run_dir):
             directory.mkdir()
         for directory in (graded, logs):
             give(directory, user)
-        captures = [
-            LogCapture(scratch / f"{name}.log", MAX_LOG_BYTES, stream=name) for name in ("stdout", "stderr")
-        ]
         spec = ContainerSpec(
             name=f"cab-{token_hex(6)}",
             image_id=self.image_id,
@@ -102,23 +109,32 @@ class Verifier:
             limits=self.limits,
             labels=self.labels,
         )
+        found = read_report(logs, self._run(spec, output, on_start), output)
+        if left_out:
+            note = f"[cab: {left_out} changed files were too large or too many to be graded]\n"
+            found = found.model_copy(update={"stderr_tail": note + found.stderr_tail})
+        return found
+
+    def _run(self, spec: ContainerSpec, output: Path, on_start: OnStart | None) -> ContainerEnd:
+        captures = [
+            LogCapture(output / f"{name}.log", MAX_LOG_BYTES, stream=name) for name in ("stdout", "stderr")
+        ]
         try:
-            end = self.sandbox.run(spec, sink=tee(*captures), on_start=on_start)
+            return self.sandbox.run(spec, sink=tee(*captures), on_start=on_start)
         finally:
             for capture in captures:
                 capture.close()
-        return read_report(logs, end, scratch)
 
 
-def read_report(logs: Path, end: ContainerEnd, scratch: Path) -> Verification:
+def read_report(logs: Path, end: ContainerEnd, output: Path) -> Verification:
     """Read what the test script left. Code under test ran beside it: all is bounded and doubted."""
     return Verification(
         exit_code=end.exit_code,
         timed_out=end.timed_out,
         reward=_reward(logs),
         tests=_tests(logs),
-        stdout_tail=tail_of(scratch / "stdout.log", TAIL_BYTES),
-        stderr_tail=tail_of(scratch / "stderr.log", TAIL_BYTES),
+        stdout_tail=tail_of(output / "stdout.log", TAIL_BYTES),
+        stderr_tail=tail_of(output / "stderr.log", TAIL_BYTES),
     )
 
 

@@ -13,7 +13,9 @@ import os
 import shutil
 import stat
 import subprocess
+import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +32,9 @@ MAX_HASHED_BYTES = 64 << 20
 
 MAX_DIFFED_BYTES = 4 << 20
 """Larger files stand in the list of changes, not in the diff."""
+
+MAX_DIFF_INPUT_BYTES = 16 << 20
+"""Of all files in the diff, before and after: an agent's tree may hold far more than the runner's memory."""
 
 GENERATED_GLOBS = (
     "__pycache__/",
@@ -91,11 +96,26 @@ def _state(entry: os.DirEntry[str]) -> FileState:
     return FileState(kind="file", size=info.st_size, mode=mode, sha256=digest)
 
 
+@contextmanager
+def _listed(directory: str) -> Iterator[Iterator[os.DirEntry[str]] | None]:
+    """A directory's entries; None where the agent nested it too deep to be named, or closed it."""
+    try:
+        entries = os.scandir(directory)
+    except OSError:
+        yield None
+        return
+    with entries:
+        yield entries
+
+
 def _walk(root: str, prefix: str = "") -> Iterator[tuple[str, FileState]]:
     pending = [(root, prefix)]
     while pending:
         directory, at = pending.pop()
-        with os.scandir(directory) as entries:
+        with _listed(directory) as entries:
+            if entries is None:
+                yield at.rstrip("/"), FileState(kind="other", size=0, mode=0)
+                continue
             for entry in entries:
                 path = at + entry.name
                 if entry.name == ".git":
@@ -106,7 +126,10 @@ def _walk(root: str, prefix: str = "") -> Iterator[tuple[str, FileState]]:
                 elif entry.is_dir(follow_symlinks=False):
                     pending.append((entry.path, path + "/"))
                 else:
-                    yield path, _state(entry)
+                    try:
+                        yield path, _state(entry)
+                    except OSError:
+                        yield path, FileState(kind="other", size=0, mode=0)
 
 
 def scan(root: Path) -> Manifest:
@@ -166,12 +189,15 @@ class Classifier:
 class Difference:
     """What changed between two listings: `changes` for the scorers, `patch` of the agent's own changes.
 
-    `own` holds the agent's own changes by their real path, with what is there now (None: nothing).
+    `own` holds the agent's own changes by their real path, with what is there now (None: nothing): first the
+    template's files, so that no flood of new ones can push them out of a bounded diff or grading. `truncated`
+    when a file that a diff could hold was left out of it.
     """
 
     changes: list[FileChange]
     patch: bytes
     own: dict[str, FileState | None]
+    truncated: bool = False
 
 
 def compare(template: Template, workdir: Path, after: Manifest, classify: Classifier) -> Difference:
@@ -180,8 +206,9 @@ def compare(template: Template, workdir: Path, after: Manifest, classify: Classi
     changed = [path for path in sorted({*before, *after}) if before.get(path) != after.get(path)]
     if not changed:
         return Difference([], b"", {})
-    own = [path for path in changed if classify(path) == "agent"]
-    patch, lines, renames = _diff(template, workdir, after, own)
+    own = sorted((path for path in changed if classify(path) == "agent"), key=lambda path: path not in before)
+    shown_paths = _fitting(template, after, own)
+    patch, lines, renames = _diff(template, workdir, after, shown_paths)
     sources = set(renames.values())
     changes = []
     for path in changed:
@@ -205,7 +232,20 @@ def compare(template: Template, workdir: Path, after: Manifest, classify: Classi
                 }
             )
         )
-    return Difference(changes, patch, {path: after.get(path) for path in own})
+    truncated = len(shown_paths) < len(own)
+    return Difference(changes, patch, {path: after.get(path) for path in own}, truncated)
+
+
+def _fitting(template: Template, after: Manifest, paths: list[str]) -> list[str]:
+    """Those of `paths`, the first of them first, whose content fits into a bounded diff."""
+    left, fitting = MAX_DIFF_INPUT_BYTES, []
+    for path in paths:
+        states = (template.before.get(path), after.get(path))
+        size = sum(state.size for state in states if state and state.size <= MAX_DIFFED_BYTES)
+        if size <= left:
+            left -= size
+            fitting.append(path)
+    return fitting
 
 
 def _quote(path: str) -> bytes:
@@ -247,23 +287,30 @@ def _diff(
     """The patch, the changed lines per path (None: binary), and new path -> old path of renames."""
     if not paths:
         return b"", {}, {}
-    # Beside the workdir, so that it is bounded with the rest of the cell's scratch.
-    private = workdir.parent / "diff.git"
-    (private / "objects").mkdir(parents=True)
-    (private / "refs").mkdir()
-    (private / "info").mkdir()
-    (private / "HEAD").write_text("ref: refs/heads/before\n")
-    (private / "config").write_text("[core]\nrepositoryformatversion = 0\nbare = true\n")
-    # Attributes in the agent's tree must not hide a file from the diff.
-    (private / "info" / "attributes").write_text("* !diff !text !filter !ident !eol !working-tree-encoding\n")
-    where = f"--git-dir={private}"
     stream = _commit(b"before", template.path, template.before, paths)
     stream += _commit(b"after", workdir, after, paths)
+    # Not in the cell's scratch, which the agent may have filled; its size is bounded by what goes in.
+    with tempfile.TemporaryDirectory(prefix="cab-diff-") as name:
+        private = Path(name)
+        for directory in ("objects", "refs", "info"):
+            (private / directory).mkdir()
+        (private / "HEAD").write_text("ref: refs/heads/before\n")
+        (private / "config").write_text("[core]\nrepositoryformatversion = 0\nbare = true\n")
+        # Attributes in the agent's tree must not hide a file from the diff.
+        attributes = "* !diff !text !filter !ident !eol !working-tree-encoding\n"
+        (private / "info" / "attributes").write_text(attributes)
+        return _diff_in(private, stream)
+
+
+def _diff_in(
+    private: Path, stream: bytes
+) -> tuple[bytes, dict[str, tuple[int | None, int | None]], dict[str, str]]:
+    """What `_diff` returns, from the two commits of `stream`."""
+    where = f"--git-dir={private}"
     git(where, "fast-import", "--quiet", "--date-format=raw", cwd=private, stdin=stream)
     flags = ("diff-tree", "-r", "--find-renames", "--no-ext-diff", "--no-textconv")
     patch = git(where, *flags, "--patch", "--binary", "--full-index", "before", "after", cwd=private)
     counts, renames = _numstat(git(where, *flags, "--numstat", "-z", "before", "after", cwd=private))
-    shutil.rmtree(private)
     return patch, counts, renames
 
 
@@ -282,11 +329,20 @@ def _numstat(out: bytes) -> tuple[dict[str, tuple[int | None, int | None]], dict
 
 
 def rebuild(
-    template: Template, workdir: Path, difference: Difference, protected: Iterable[str], target: Path
-) -> None:
+    template: Template,
+    workdir: Path,
+    difference: Difference,
+    protected: Iterable[str],
+    target: Path,
+    *,
+    max_bytes: int,
+    max_files: int,
+) -> int:
     """Lay out what is graded: the template with the agent's own changes, protected files as they were.
 
-    Build outputs and ignored files are left behind, so that a poisoned build cache cannot reach the grader.
+    Build outputs and ignored files stay behind, so that a poisoned build cache cannot reach the grader.
+    Files are copied whole, holes and hard links too, so what the agent changed has to fit into `max_bytes`
+    and `max_files`: what does not is left out. Returns how many files that is.
     """
     shutil.copytree(template.path, target, symlinks=True)
     guarded = pathspec.GitIgnoreSpec.from_lines(protected)
@@ -296,9 +352,17 @@ def rebuild(
     for path in own:
         if path in template.before:
             (target / path).unlink()
+    left_out = 0
     for path, now in own.items():
-        if now is not None:
-            _lay(workdir / path, now, target / path)
+        if now is None:
+            continue
+        size = now.size if now.kind == "file" else 0
+        if size > max_bytes or max_files == 0:
+            left_out += 1
+            continue
+        max_bytes, max_files = max_bytes - size, max_files - 1
+        _lay(workdir / path, now, target / path)
+    return left_out
 
 
 def _lay(source: Path, now: FileState, place: Path) -> None:
@@ -308,7 +372,9 @@ def _lay(source: Path, now: FileState, place: Path) -> None:
     except (NotADirectoryError, FileExistsError):
         return
     if place.is_dir() and not place.is_symlink():
-        # The agent put a file where a directory was: what the directory held is gone already.
+        # The agent put a file where a directory was: what that held is gone already, unless it is protected.
+        if any(files for _, _, files in os.walk(place)):
+            return
         shutil.rmtree(place)
     if now.kind == "symlink":
         place.symlink_to(os.readlink(source))

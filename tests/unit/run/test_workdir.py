@@ -142,7 +142,8 @@ def test_a_repository_made_inside_is_listed_as_one_thing(template: Template, wor
 
 
 def rebuilt(template: Template, workdir: Path, target: Path, *protected: str) -> dict[str, str]:
-    rebuild(template, workdir, difference(template, workdir), protected, target)
+    found = difference(template, workdir)
+    assert rebuild(template, workdir, found, protected, target, max_bytes=1 << 20, max_files=100) == 0
     return {path: (target / path).read_text() for path, state in scan(target).items() if state.kind == "file"}
 
 
@@ -198,3 +199,56 @@ def test_a_file_where_a_directory_was_and_the_other_way_round(
 def test_a_template_is_the_same_commit_everywhere(template: Template, tmp_path: Path) -> None:
     again = Template.make(tmp_path / "source", tmp_path / "again")
     assert git("rev-parse", "HEAD", cwd=template.path) == git("rev-parse", "HEAD", cwd=again.path)
+
+
+def test_a_symlink_over_a_directory_does_not_remove_protected_files(
+    template: Template, workdir: Path, tmp_path: Path
+) -> None:
+    (workdir / "tests" / "test_main.py").unlink()
+    (workdir / "tests").rmdir()
+    (workdir / "tests").symlink_to("src")
+    files = rebuilt(template, workdir, tmp_path / "graded", "tests/**")
+    assert files["tests/test_main.py"] == "assert True\n"
+
+
+def test_what_is_too_large_to_be_graded_is_left_out_and_counted(
+    template: Template, workdir: Path, tmp_path: Path
+) -> None:
+    """New files come last: a flood of them does not keep the fix from being graded."""
+    (workdir / "src" / "main.py").write_text("fixed\n")
+    with (workdir / "a-hole").open("wb") as file:
+        file.truncate(1 << 40)
+    for name in ("b", "c", "d"):
+        (workdir / name).write_text("x\n")
+    found = difference(template, workdir)
+    target = tmp_path / "graded"
+    assert rebuild(template, workdir, found, (), target, max_bytes=1 << 20, max_files=3) == 2
+    assert (target / "src" / "main.py").read_text() == "fixed\n"
+    assert {path.name for path in target.iterdir()} & {"a-hole", "b", "c", "d"} == {"b", "c"}
+
+
+def test_a_flood_is_left_out_of_the_diff_before_the_templates_files_are(
+    template: Template, workdir: Path
+) -> None:
+    (workdir / "tests" / "test_main.py").write_text("pass\n")
+    for number in range(6):
+        (workdir / f"a{number}").write_bytes(b"x\n" * (3 << 19))
+    found = difference(template, workdir)
+    assert found.truncated
+    assert len(found.patch) < 20 << 20
+    assert b"b/tests/test_main.py" in found.patch
+    assert len(found.changes) == 7
+    assert not difference(template, template.path).truncated
+
+
+def test_a_tree_too_deep_to_be_named_is_listed_as_one_thing(template: Template, workdir: Path) -> None:
+    here = os.open(workdir, os.O_RDONLY)
+    for _ in range(25):
+        os.mkdir("d" * 200, dir_fd=here)  # noqa: PTH102 - its whole path is longer than any call takes
+        deeper = os.open("d" * 200, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = deeper
+    os.close(here)
+    [change] = difference(template, workdir).changes
+    assert change.after is not None
+    assert change.after.kind == "other"
