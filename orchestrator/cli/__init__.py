@@ -18,6 +18,8 @@ from orchestrator.cli.options import Group
 from orchestrator.errors import CabError
 
 INTERRUPTED = 130
+MAX_ERROR = 2000
+"""Characters of an error's line."""
 
 COMMANDS = {
     "sweep": ("orchestrator.cli.sweep_cmd", "Plan, run, resume and look at sweeps."),
@@ -74,7 +76,10 @@ def main(args: list[str] | None = None) -> NoReturn:
     except click.Abort:
         sys.exit(INTERRUPTED)
     except CabError as error:
-        click.echo(f"cab: {error}", err=True)
+        # A place or a thing may be named by what an agent wrote.
+        from orchestrator.report.text import safe_line
+
+        click.echo(safe_line(f"cab: {error}", MAX_ERROR), err=True)
         sys.exit(error.exit_code)
 
 

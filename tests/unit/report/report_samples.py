@@ -113,9 +113,7 @@ def evidence(failing: tuple[str, ...] = (), **given: Any) -> Evidence:
             "verify": Span(start=22, end=24),
         },
         "end": AgentEnd(exit_code=0),
-        "calls": [
-            ModelCall(index=0, start=2, end=4, request_hash="h", usage=Usage(input=90, output=10))
-        ],
+        "calls": [ModelCall(index=0, start=2, end=4, request_hash="h", usage=Usage(input=90, output=10))],
         "verification": Verification(
             exit_code=1 if failing else 0, timed_out=False, reward=0.0 if failing else 1.0, tests=tests
         ),

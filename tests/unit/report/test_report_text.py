@@ -26,7 +26,11 @@ def test_numbers():
     assert [number(value) for value in (1.0, 0.9999, 0.12345, 0)] == ["1", "1.000", "0.123", "0"]
     assert count(1234567) == "1\u202f234\u202f567"
     assert [clock(value) for value in (7.4, 200, 7500)] == ["7 s", "3 min 20 s", "2 h 05 min"]
-    assert [plural(1, "cell"), plural(2, "cell"), plural(2, "try", "tries")] == ["1 cell", "2 cells", "2 tries"]
+    assert [plural(1, "cell"), plural(2, "cell"), plural(2, "try", "tries")] == [
+        "1 cell",
+        "2 cells",
+        "2 tries",
+    ]
 
 
 def test_bounds_stand_in_for_what_was_not_measured_only():
@@ -37,12 +41,24 @@ def test_bounds_stand_in_for_what_was_not_measured_only():
 
 @pytest.mark.parametrize(
     "hostile",
-    ["\x1b[2J", "\x9b31m", "\x07", "\x00", "\u202egnp", "\u2066", "\u200b", "\ud800", "\u2028", "e\u0301" * 3, "\x7f"],
+    [
+        "\x1b[2J",
+        "\x9b31m",
+        "\x07",
+        "\x00",
+        "\u202egnp",
+        "\u2066",
+        "\u200b",
+        "\ud800",
+        "\u2028",
+        "e\u0301" * 3,
+        "\x7f",
+    ],
 )
 def test_what_a_terminal_would_obey_is_replaced(hostile):
     shown = safe_line(f"a{hostile}b")
     assert shown.isprintable()
-    assert "\ufffd" in shown or "\u2028" in hostile
+    assert "\ufffd" in shown
 
 
 def test_a_text_cannot_pretend_to_be_another_line():

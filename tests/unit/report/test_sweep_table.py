@@ -41,7 +41,10 @@ def width_of(line):
 
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_tables_fit_and_no_word_wraps(shown, width):
-    keys = [CellKey("opencode", model, "polyglot/rust-error-handling") for model in ("embedded/wrong", "openai/gpt")]
+    keys = [
+        CellKey("opencode", model, "polyglot/rust-error-handling")
+        for model in ("embedded/wrong", "openai/gpt")
+    ]
     text = shown(*(cell(key) for key in keys), width=width)
     tables = text.partition("results:")[0].splitlines()
     assert all(width_of(line) <= width for line in tables)
@@ -109,7 +112,9 @@ def test_json_has_claims_beside_cells_and_rates(shown):
 
 def test_what_was_skipped_is_told_once_for_each_pair(shown):
     skipped = tuple(
-        SkippedCell(cell_id=f"{SWEEP}/opencode/openai/gpt-oss/polyglot/{task}#run1", reason="KEY\x1b is not set")
+        SkippedCell(
+            cell_id=f"{SWEEP}/opencode/openai/gpt-oss/polyglot/{task}#run1", reason="KEY\x1b is not set"
+        )
         for task in ("a", "b")
     )
     text = shown(cell(), skipped=skipped)

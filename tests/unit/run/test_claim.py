@@ -14,8 +14,10 @@ from scorers.evidence import Evidence, ModelCall, TaskFacts, Usage
 FACTS = TaskFacts(task="t", category="c", language="python")
 CLEAN = Provenance("0.1.0", "0" * 40, False, "linux/amd64", "6.1", 2, 1 << 33)
 
+USAGE = Usage(input=1, output=1)
 
-def claim(model="openai/gpt", *, usage=Usage(input=1, output=1), provenance=CLEAN, **given):
+
+def claim(model="openai/gpt", *, usage=USAGE, provenance=CLEAN, **given):
     call = ModelCall(index=0, start=0, end=1, request_hash="h", usage=usage)
     scores = scorers.score(FACTS, Evidence(calls=[call]), outcome_counts=True)
     cell = PlannedCell("s/c/m/t#run1", CellKey("opencode", model, "t"), None, 0)

@@ -56,8 +56,10 @@ def test_a_reward_that_is_no_finite_number_is_none(found, text):
 
 @pytest.mark.parametrize(
     "text",
-    ["NaN", '{"reward": NaN}', "true", '{"reward": true}', "[1]", '{"reward": [1]}', "null", "{}"]
-    + ["1" + "0" * 400, "[" * 200_000, '{"reward": "x"}'],
+    [
+        *("NaN", '{"reward": NaN}', "true", '{"reward": true}', "[1]", '{"reward": [1]}', "null", "{}"),
+        *("1" + "0" * 400, "[" * 200_000, '{"reward": "x"}'),
+    ],
 )
 def test_a_json_reward_of_another_shape_is_none(found, text):
     assert found(reward_json=text).reward is None
@@ -65,8 +67,16 @@ def test_a_json_reward_of_another_shape_is_none(found, text):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "{}", '{"results": []}', '{"results": {"tests": {}}}', "[" * 200_000, "{", "1" * 5000]
-    + [ctrf(1, None, {"name": 1, "status": "passed"}, {"name": "a", "status": []}, {"name": "a", "status": "ok"})],
+    [
+        *("", "[]", "{}", '{"results": []}', '{"results": {"tests": {}}}', "[" * 200_000, "{", "1" * 5000),
+        ctrf(
+            1,
+            None,
+            {"name": 1, "status": "passed"},
+            {"name": "a", "status": []},
+            {"name": "a", "status": "ok"},
+        ),
+    ],
 )
 def test_a_report_of_another_shape_counts_as_none(found, text):
     assert found(ctrf_json=text).tests == []

@@ -1,0 +1,124 @@
+"""What a command does not need it does not import: help is quick, and so is a sweep with nothing to do."""
+
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from orchestrator.plan.spec import load_spec
+from orchestrator.run.start import Matrix, _record
+from orchestrator.store.cells import CellStore
+from orchestrator.store.record import CellRecord, Claim, Identity, Isolation, Limits, Outcome, Timing
+
+ROOT = Path(__file__).resolve().parents[3]
+HEAVY = {"docker", "aiohttp", "opentelemetry", "polars", "httpx", "requests"}
+DIGEST = "sha256:" + "a" * 64
+SPEC = "name: done\nclis: [noop]\ntasks: [polyglot/python-reverse-string]\n"
+
+
+def run(*arguments: str) -> tuple[int, set[str], str]:
+    """Exit code, the top-level modules imported, and stderr of a `cab` command in a process of its own."""
+    code = (
+        "import atexit, json, os, sys\n"
+        "names = lambda: json.dumps(sorted({name.partition('.')[0] for name in sys.modules})).encode()\n"
+        "atexit.register(lambda: os.write(int(sys.argv[1]), names()))\n"
+        "from orchestrator.cli import main\n"
+        "main(sys.argv[2:])\n"
+    )
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb") as modules:
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(writer), *arguments],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+            pass_fds=(writer,),
+            stdin=subprocess.DEVNULL,
+        )
+        os.close(writer)
+        return done.returncode, set(json.load(modules)), done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["sweep", "--help"], ["cell", "show", "--help"]]
+)
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    code, modules, _ = run(*arguments)
+    assert code == 0
+    assert not modules & (HEAVY | {"pydantic", "rich", "ruamel"})
+
+
+def _finished(results: Path, spec: Path) -> None:
+    loaded = load_spec(spec)
+    matrix = Matrix.of(loaded.spec, "done-1", loaded)
+    store = CellStore(results, "done-1")
+    sweep = _record(matrix, loaded.digest, {"base": DIGEST, "noop": DIGEST})
+    store.create(sweep)
+    for cell in matrix.plan.cells:
+        key = cell.key
+        identity = Identity(
+            cell_id=cell.cell_id,
+            sweep_id="done-1",
+            cli=key.cli,
+            cli_version="1",
+            model=key.model,
+            task=key.task,
+            run=key.run,
+            container_image="cab/noop:1",
+            image_digest=DIGEST,
+            digest_kind="image_id",
+            verifier_digest=DIGEST,
+            task_content_hash=DIGEST,
+            cab=sweep.cab,
+            model_build_id=None,
+            platform="linux/amd64",
+            engine_version=None,
+            limits=Limits(
+                memory_bytes=1,
+                cpus=1,
+                pids=1,
+                tmp_bytes=1,
+                scratch_bytes=None,
+                scratch_inodes=None,
+                timeout_s=1,
+            ),
+            concurrency=1,
+            exit_code=0,
+        )
+        staging = store.staging(key)
+        store.commit(
+            staging,
+            CellRecord(
+                methodology_version="1",
+                identity=identity,
+                outcome=Outcome(name="completed", counted=True),
+                claim=Claim(level="pipeline_only"),
+                isolation=Isolation(containers="separate", egress="none", verifier="fresh"),
+                timing=Timing.since(datetime(2026, 11, 27, tzinfo=UTC), 1.0),
+                scores={},
+                order_index=cell.order_index,
+            ),
+        )
+    store.close()
+
+
+def test_a_sweep_with_nothing_to_do_imports_no_engine(tmp_path: Path) -> None:
+    spec = tmp_path / "done.yaml"
+    spec.write_text(SPEC)
+    _finished(tmp_path, spec)
+    for command in (["run", str(spec), "--id", "done-1"], ["resume", "done-1"], ["status", "done-1"]):
+        code, modules, err = run("sweep", *command, "-r", str(tmp_path))
+        assert code == 0, err
+        assert not modules & HEAVY
+        assert ("nothing to do" in err) is (command[0] != "status")
+
+
+def test_a_plan_imports_no_engine() -> None:
+    code, modules, err = run("sweep", "plan", "sweeps/free.yaml")
+    assert code == 0, err
+    assert not modules & HEAVY

@@ -1,0 +1,260 @@
+"""`cab cell show`: why a cell failed, first and in words; no text of an agent's reaches the terminal raw."""
+
+import json
+import shlex
+import subprocess
+
+import pytest
+from report_samples import FACTS, SPEC, SWEEP, evidence, record, store
+
+from orchestrator.plan.spec import SweepSpec, load_spec
+from orchestrator.report.again import alone
+from orchestrator.report.cell import MAX_CALLS, MAX_DIFF_LINES, print_cell
+from orchestrator.report.scores import print_scores
+from orchestrator.report.text import LEGEND
+from orchestrator.report.verdict import CAUSES, verdict
+from orchestrator.run.outcome import INFRA_CAUSES, TABLE
+from orchestrator.store.names import CellKey
+from orchestrator.store.record import Attempt, Outcome, Timing
+from scorers.evidence import FinalMessage, RefusalRule, TestResult, Verification
+
+REFUSAL = FACTS.model_copy(
+    update={
+        "expected_refusal": True,
+        "fail_to_pass": [],
+        "pass_to_pass": [],
+        "refusal": RefusalRule(explains=[["cannot"]]),
+    }
+)
+
+
+def said(found, *, facts=FACTS, **given):
+    return verdict(record(found, facts=facts, **given), facts, found)
+
+
+def verification(**given):
+    return evidence().verification.model_copy(update=given)
+
+
+def test_tests_that_still_fail_are_counted():
+    assert said(evidence(("a", "b", "c"))) == "failed: 3 of 5 fail-to-pass tests still fail"
+    assert said(evidence(("a", "imports"))) == (
+        "failed: 1 of 5 fail-to-pass tests still fail, and 1 of 1 test that passed before fail now"
+    )
+
+
+def test_a_pass():
+    assert said(evidence()) == "passed: all 6 hidden tests pass"
+    assert said(evidence(), outcome="timed_out") == (
+        "passed: all 6 hidden tests pass; the CLI was stopped at its time limit of 10 min 00 s"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"timed_out": True}, "the hidden tests did not end in time"),
+        ({"tests": [], "reward": None, "reference_passes": True}, "could not run on its work"),
+        ({"reward": None}, "no reward was written"),
+        ({"tests": []}, "5 of 5 fail-to-pass tests did not run or pass"),
+        ({"reward": 0.5}, "a reward of 0.500, not 1"),
+        ({"exit_code": 3}, "ended with exit code 3"),
+    ],
+)
+def test_each_way_to_fail_has_its_words(given, words):
+    text = said(evidence(verification=verification(**given)))
+    assert text.startswith("failed: ")
+    assert words in text
+
+
+@pytest.mark.parametrize("outcome", [name for name, rule in TABLE.items() if rule.counted])
+def test_how_the_cli_ended_is_told_where_not_by_itself(outcome):
+    text = said(evidence(("a",)), outcome=outcome)
+    assert ("; the " in text) is (outcome != "completed")
+
+
+@pytest.mark.parametrize("cause", INFRA_CAUSES)
+def test_what_did_not_count_says_why(cause):
+    text = said(evidence(), outcome="infra_error", cause=cause)
+    assert text == f"did not count: {CAUSES[cause]}"
+
+
+def test_tries_made_before_are_counted():
+    attempt = Attempt(
+        outcome=Outcome(name="infra_error", cause="rate_limited", counted=False),
+        timing=Timing.since(entry_time(), 3.0),
+        input_tokens=None,
+        output_tokens=None,
+    )
+    text = said(evidence(), outcome="infra_error", cause="rate_limited", attempts=(attempt, attempt))
+    assert text == "did not count: the endpoint answered 429 to the end (after 3 tries)"
+
+
+def entry_time():
+    return record(evidence()).timing.started_at
+
+
+def test_what_never_ran_and_the_verifiers_own_fault():
+    assert said(evidence(), outcome="cancelled") == "did not count: stopped by the user"
+    assert said(evidence(), outcome="verify_error").startswith("did not count: the verifier failed where")
+
+
+def test_refusals():
+    explained = evidence(final_message=FinalMessage(text="This cannot be done.", source="wire"))
+    assert said(explained, facts=REFUSAL).startswith("passed: it left the ticket alone")
+    assert "failed: no document, final message or wire refusal explains" in said(evidence(), facts=REFUSAL)
+
+
+def test_a_void_names_the_rule():
+    cell = record(evidence())
+    finding = {
+        "severity": "severe",
+        "rule": "tests_skipped",
+        "evidence": "x",
+        "path": "tests/a\x1b.py",
+        "line": 1,
+    }
+    scores = json.loads(json.dumps(cell.scores))
+    scores["pass_rate"] |= {"pass": 0, "reason": "voided"}
+    scores["integrity"] |= {"void": True, "integrity": 0, "findings": [finding]}
+    cell = cell.model_copy(update={"scores": scores})
+    assert verdict(cell, FACTS, evidence()) == "failed: voided for tests skipped (tests/a\ufffd.py)"
+
+
+@pytest.fixture
+def shown(tmp_path, capsys, monkeypatch):
+    def show(found, *, as_json=False, width=100, facts=FACTS, **given):
+        monkeypatch.setenv("COLUMNS", str(width))
+        cell = record(found, facts=facts, **given)
+        print_cell(store(tmp_path, (cell, found), facts=facts).cell_dir(cell.identity.key), as_json=as_json)
+        return capsys.readouterr().out
+
+    return show
+
+
+def test_the_verdict_comes_first_and_all_parts_follow(shown):
+    text = shown(evidence(("a",), diff="diff --git a/x b/x\n+y\n"))
+    parts = [
+        "failed: 1 of 5",
+        f"{SWEEP}/opencode/openai/gpt/polyglot/sum#run1",
+        "verifier  exit code 1",
+        "  failed: a: no",
+        "axes",
+        "where the time went: 24.0 s",
+        "model calls: 1",
+        "diff:",
+        "deviates  updates are off (offline)",
+        "evidence.json",
+        "score it again: cab cell score",
+        "run it again",
+    ]
+    places = [text.find(part) for part in parts]
+    assert -1 not in places
+    assert places == sorted(places)
+    assert '{"temperature": 0.5}' in text
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_tables_stay_within_the_terminal(shown, width):
+    text = shown(evidence(("a",)), width=width)
+    tables = text[text.index("axes") : text.index("diff: none")]
+    assert max(len(line.rstrip()) for line in tables.splitlines()) <= width
+
+
+HOSTILE = "\x1b]0;pwned\x07\x9b2J[bold red]\u202e:bomb:\r\nverdict: passed"
+
+
+def test_hostile_text_is_harmless_wherever_it_stands(shown):
+    call = evidence().calls[0].model_copy(update={"error": "bad_request", "error_detail": HOSTILE})
+    named = TestResult(name=HOSTILE, status="failed", message=HOSTILE)
+    text = shown(
+        evidence(
+            calls=[call],
+            diff=f"+{HOSTILE}\n",
+            final_message=FinalMessage(text=HOSTILE, source="wire"),
+            verification=Verification(
+                exit_code=1,
+                timed_out=False,
+                reward=0,
+                tests=[named],
+                stdout_tail=HOSTILE,
+                stderr_tail=HOSTILE,
+            ),
+        ),
+        outcome="bad_request",
+        detail=HOSTILE,
+    )
+    assert not {"\x1b", "\x07", "\x9b", "\u202e", "\r"} & set(text)
+    assert "[bold red]" in text
+    assert ":bomb:" in text
+    # Beside their own mark, texts of several lines keep them; no line of cab's own begins like that.
+    assert not [line for line in text.splitlines() if line.startswith("verdict")]
+
+
+def test_json_is_the_record_and_harmless_too(shown, tmp_path):
+    text = shown(evidence(), as_json=True, detail=HOSTILE)
+    assert text.isascii()
+    assert "\x1b" not in text
+    stored = next(tmp_path.glob("*/cells/*/*/*/run1/cell.json"))
+    assert json.loads(text) == json.loads(stored.read_bytes())
+
+
+def test_long_things_are_bounded_and_say_so(shown):
+    call = evidence().calls[0]
+    calls = [call.model_copy(update={"index": index}) for index in range(100)]
+    text = shown(
+        evidence(
+            ("a",),
+            calls=calls,
+            diff="+x\n" * 5000 + "+" + "y" * 1_000_000,
+            final_message=FinalMessage(text="m\n" * 3000, source="wire"),
+        )
+    )
+    assert f"… {5001 - MAX_DIFF_LINES:,} lines more in diff.patch".replace(",", "\u202f") in text
+    assert f"model calls: 100, {MAX_CALLS} of them shown" in text
+    assert len(text.splitlines()) < 300
+
+
+def test_a_cell_that_never_started_is_shown_with_reasons(shown):
+    found = evidence(phases={}, calls=[], verification=None, end=None)
+    text = shown(found, outcome="infra_error", cause="engine", detail="no engine")
+    assert text.startswith("did not count: the container engine failed\n")
+    assert "verifier  did not run" in text
+    assert "diff: not collected" in text
+    assert text.count(LEGEND) >= 1
+    assert f"run it again: cab sweep resume {SWEEP}" in text
+
+
+def test_the_command_runs_this_cell_alone(shown, tmp_path):
+    text = shown(evidence(("a",)))
+    command = text.partition("as a sweep of its own:\n")[2].strip()
+    printf, _, cab = command.partition(" | ")
+    assert cab == "cab sweep run /dev/stdin"
+    path = tmp_path / "again.yaml"
+    path.write_bytes(subprocess.run(shlex.split(printf), stdout=subprocess.PIPE, check=True).stdout)
+    spec = load_spec(path).spec
+    assert (spec.clis, spec.tasks, spec.runs) == (("opencode",), ("polyglot/sum",), 1)
+    assert [(model.id, model.endpoint) for model in spec.models] == [("openai/gpt", "hosted")]
+    assert spec.endpoints["hosted"].key.env == "CAB_KEY"
+    assert spec.limits.memory == 2 << 30
+    assert spec.timeout_s == 60
+
+
+def test_a_baseline_needs_no_model_to_run_again():
+    cell = record(evidence(), key=CellKey("noop", "none", "polyglot/sum"))
+    spec = alone(cell, SweepSpec.of_data(SPEC))
+    assert "models" not in spec
+    assert "endpoints" not in spec
+
+
+def test_a_cell_away_from_its_sweep_says_so(tmp_path, capsys):
+    cell = record(found := evidence())
+    stored = store(tmp_path / "r", (cell, found)).cell_dir(cell.identity.key)
+    away = stored.rename(tmp_path / "away")
+    print_cell(away, as_json=False)
+    assert "run it again: by its sweep file" in capsys.readouterr().out
+
+
+def test_scores_of_one_axis_alone_are_no_reason_to_fail(capsys):
+    print_scores({"pass_rate": {"pass": 1, "reason": "passed"}})
+    assert "the record gives no reason" in capsys.readouterr().out

@@ -1,0 +1,66 @@
+"""Scoring again: the same numbers from the same evidence, and a visible difference from other evidence."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from report_samples import evidence, record, store
+
+from orchestrator.cli.cell_cmd import cell as command
+from orchestrator.errors import StoreError
+from orchestrator.run.rescore import rescore
+from orchestrator.store.evidence import save_evidence
+
+
+@pytest.fixture
+def stored(tmp_path):
+    def put(found, **given):
+        cell = record(found, **given)
+        return store(tmp_path, (cell, found)).cell_dir(cell.identity.key)
+
+    return put
+
+
+@pytest.mark.parametrize("outcome", ["completed", "infra_error"])
+def test_the_same_evidence_gives_the_same_numbers(stored, outcome):
+    again = rescore(stored(evidence(("a",)), outcome=outcome))
+    assert again.differences == {}
+    assert again.scores == again.record.scores
+
+
+def test_other_evidence_gives_a_visible_difference(stored):
+    cell_dir = stored(evidence(("a",)))
+    save_evidence(cell_dir, evidence())
+    again = rescore(cell_dir)
+    assert again.differences["pass_rate.pass"] == (0, 1)
+    assert again.differences["pass_rate.reason"] == ("tests_failed", "passed")
+    assert not [key for key in again.differences if key.startswith(("tokens.prompt", "blast"))]
+
+
+def test_an_axis_that_only_one_of_the_two_has_is_a_difference(stored):
+    found = evidence()
+    scores = dict(record(found).scores)
+    scores["politeness"] = {"politeness": 1}
+    del scores["refusal"]
+    again = rescore(stored(found, scores=scores))
+    assert again.differences["politeness.politeness"] == (1, None)
+    assert again.differences["refusal.not_applicable"] == (None, True)
+
+
+def test_a_lost_file_is_named(stored):
+    cell_dir = stored(evidence())
+    (cell_dir / "evidence.json").unlink()
+    with pytest.raises(StoreError, match=r"evidence\.json"):
+        rescore(cell_dir)
+
+
+def test_the_command_says_it_by_its_exit_code(stored):
+    cell_dir = stored(evidence(("a",)))
+    same = CliRunner().invoke(command, ["score", str(cell_dir)])
+    assert (same.exit_code, "same as stored" in same.stderr) == (0, True)
+    save_evidence(cell_dir, evidence())
+    other = CliRunner().invoke(command, ["score", str(cell_dir)])
+    assert other.exit_code == 1
+    assert "pass_rate.pass: stored 0, now 1" in other.stdout
+    data = json.loads(CliRunner().invoke(command, ["score", str(cell_dir), "--json"]).stdout)
+    assert data["differences"]["pass_rate.pass"] == {"stored": 0, "now": 1}
