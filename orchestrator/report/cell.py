@@ -89,7 +89,9 @@ def _remark(axis: str, key: str, values: dict[str, Any]) -> str:
         case "tokens":
             return f"{count(values['prompt_tokens'])} in, {count(values['completion_tokens'])} out, {values['model_calls']} calls"
         case "blast_radius":
-            return f"{values['total_changes']} files changed, {len(values['unexpected_changes'])} of them unexpected"
+            return (
+                f"{values['total_changes']} files changed, {len(values['unexpected_changes'])} of them unexpected"
+            )
         case "refusal":
             return (
                 "no refusal was expected"

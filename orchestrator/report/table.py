@@ -79,15 +79,7 @@ def _cells(sweep: SweepRecord, entries: list[IndexEntry]) -> Table:
 def _pairs(groups: list[Group]) -> Table:
     table = Table(title="CLI × model: mean over tasks of the mean over runs", title_justify="left")
     table.add_column("pair", overflow="fold")
-    for name in (
-        "tasks",
-        "pass rate",
-        r"\[low, high]",
-        "coverage",
-        "cab-1",
-        "published-0.1",
-        "tokens a pass",
-    ):
+    for name in ("tasks", "pass rate", r"\[low, high]", "coverage", "cab-1", "published-0.1", "tokens a pass"):
         table.add_column(name, justify="right")
     for group in groups:
         rate = group.pass_rate

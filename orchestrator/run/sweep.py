@@ -92,7 +92,7 @@ class Sweep:
                 self._run(job)
             except Cancelled:
                 self.observer.cancelled(job.cell)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, `run` raises it
                 # The store, the machine or cab itself failed, not the cell: further cells would fail alike.
                 self._fail(error)
 
