@@ -10,6 +10,7 @@ import json
 import shutil
 import tempfile
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
@@ -18,6 +19,8 @@ from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+import docker
 
 from orchestrator.adapter import Adapter, Launch, LaunchContext
 from orchestrator.gateway.client import Gateway
@@ -206,6 +209,20 @@ def tasks_in(root: Path) -> dict[str, Task]:
     return found
 
 
+def containers_of(sweep_id: str) -> list[str]:
+    """Names of the sweep's containers, whatever their state."""
+    with closing(docker.APIClient(version="auto", **docker.utils.kwargs_from_env())) as api:
+        found = api.containers(all=True, filters={"label": f"cab.sweep={sweep_id}"})
+    return [container["Names"][0] for container in found]
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 @contextmanager
 def own_scratch() -> Iterator[ScratchRoot]:
     """A scratch root of its own, whose path is short enough for sockets; pytest's is not."""
@@ -215,6 +232,8 @@ def own_scratch() -> Iterator[ScratchRoot]:
 
 
 def assert_nothing_left(scratch: ScratchRoot, store: CellStore) -> None:
+    """Neither container, mount, scratch nor staging of the sweep. The engine may still be removing one."""
+    wait_until(lambda: containers_of(store.sweep_id) == [])
     assert [path.name for path in scratch.path.iterdir() if path.is_dir()] == []
     assert str(scratch.path) not in Path("/proc/self/mountinfo").read_text()
     assert list((store.root / ".staging").iterdir()) == []

@@ -11,6 +11,7 @@ import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import pytest
@@ -33,11 +34,13 @@ from cells import (
     bench_of,
     cell_of,
     completion,
+    containers_of,
     own_scratch,
     program,
     refusal,
     sweep_record,
     tasks_in,
+    wait_until,
 )
 
 from orchestrator.plan.expand import PlannedCell
@@ -52,7 +55,9 @@ from scorers.evidence import Evidence
 
 pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("outcomes")]
 
-SWEEP = "outcomes"
+SWEEP = f"outcomes-{token_hex(4)}"
+"""Of its own in each run: containers are found, and removed, by it."""
+
 STATED_WAIT_S = 4
 RETRIES = 1
 CALL = TOKENS_IN + TOKENS_OUT
@@ -313,8 +318,7 @@ def swept(scratch: ScratchRoot, down: str, tmp_path_factory: pytest.TempPathFact
         cells = [planned(name) for name in CASES]
         store.create(sweep_record(bench, cells))
         Sweep(bench, store, cells, RETRIES, watcher).run()
-        left = bench.grader.sandbox.remove_leftovers({"cab.sweep": SWEEP})
-    assert left == []
+        wait_until(lambda: containers_of(SWEEP) == [])
     return Swept(store, stub, watcher, scratch)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import pytest
@@ -23,10 +24,12 @@ from cells import (
     assert_nothing_left,
     bench_of,
     cell_of,
+    containers_of,
     own_scratch,
     program,
     sweep_record,
     tasks_in,
+    wait_until,
 )
 
 from orchestrator.errors import CellFault
@@ -46,12 +49,12 @@ def lone_bench(stub: Stub, texts: dict[str, str], place: Path) -> Iterator[tuple
     tasks = tasks_in(place / "tasks")
     fixed = tasks[TASK].solution.files["src/reverse.py"]
     adapters = {name: program(name, text, fixed=fixed) for name, text in texts.items()}
-    store = CellStore(place / "results", "lone")
+    store = CellStore(place / "results", f"lone-{token_hex(4)}")
     with own_scratch() as scratch:
         with (
             stub.served() as url,
             bench_of(
-                "lone",
+                store.sweep_id,
                 adapters=adapters,
                 tasks=tasks,
                 endpoints={"stub": url},
@@ -62,7 +65,7 @@ def lone_bench(stub: Stub, texts: dict[str, str], place: Path) -> Iterator[tuple
         ):
             store.create(sweep_record(bench, []))
             yield replace(bench, concurrency=1), store
-            assert bench.grader.sandbox.remove_leftovers({"cab.sweep": "lone"}) == []
+            wait_until(lambda: containers_of(store.sweep_id) == [])
         assert_nothing_left(scratch, store)
 
 
@@ -73,11 +76,12 @@ def test_a_dead_gateway_ends_the_sweep_and_its_cell_is_not_counted(tmp_path: Pat
 
         def kill(number: int) -> Answer:
             if number == 2:
+                wait_until(lambda: any(path.stat().st_size for path in store.root.rglob("calls.jsonl")))
                 os.kill(bench.gateway.pid, signal.SIGKILL)
             return Answer()
 
         stub.answers["stub/model"] = kill
-        cells = [cell_of("lone", name, "stub/model", TASK, endpoint="stub") for name in texts]
+        cells = [cell_of(store.sweep_id, name, "stub/model", TASK, endpoint="stub") for name in texts]
         sweep = Sweep(bench, store, cells, 1, watcher)
         with pytest.raises(CellFault, match="gateway"):
             sweep.run()
@@ -97,7 +101,7 @@ def test_a_cancelled_cell_ends_at_once_and_is_not_stored(during: str, tmp_path: 
     stub, watcher = Stub({}), Watcher()
     text = "ask(); time.sleep(200)" if during == "adapter_run" else "ask()"
     with lone_bench(stub, {"cli": text}, tmp_path) as (bench, store):
-        cell = cell_of("lone", "cli", "stub/model", SLOW_TESTS, endpoint="stub")
+        cell = cell_of(store.sweep_id, "cli", "stub/model", SLOW_TESTS, endpoint="stub")
         sweep = Sweep(bench, store, [cell, cell], 1, watcher)
 
         def cancelling(number: int) -> Answer:
