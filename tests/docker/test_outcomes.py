@@ -44,7 +44,6 @@ from cells import (
 )
 
 from orchestrator.plan.expand import PlannedCell
-from orchestrator.run.outcome import TABLE
 from orchestrator.run.sweep import Sweep
 from orchestrator.sandbox.docker import DockerSandbox
 from orchestrator.sandbox.scratch import ScratchRoot
@@ -97,7 +96,7 @@ class Case:
 
     @property
     def counted(self) -> bool:
-        return TABLE[self.outcome.partition("(")[0]].counted
+        return not self.outcome.startswith(("infra_error", "verify_error"))
 
 
 def infra(
