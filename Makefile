@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 
-.PHONY: help setup sweep test test-unit lint types format bench clean
+.PHONY: help setup sweep test test-unit lint types format bench bench-docs clean
 
 help: ## list these
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -15,10 +15,10 @@ sweep: setup ## set up, then run sweeps/free.yaml
 
 # Two workers: tests that run containers compete for the engine, and the others take seconds.
 test: setup lint types ## set up, then all checks and all tests
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadfile
 
 test-unit: lint types ## checks and the tests that need no engine
-	$(BIN)/pytest -n auto tests/unit
+	$(BIN)/pytest -n auto --dist loadfile tests/unit
 
 lint: ## style
 	$(BIN)/ruff format --check .
@@ -33,6 +33,9 @@ format: ## put into the house style
 
 bench: setup ## cab against its floor
 	$(BIN)/python scripts/bench.py
+
+bench-docs: setup ## the same, written into docs/speed.md
+	$(BIN)/python scripts/bench.py --runs 25 --write docs/speed.md
 
 clean: ## remove what set-up and tests made here; results and the engine's images stay
 	rm -rf .venv build images.lock .mypy_cache .ruff_cache .pytest_cache .hypothesis

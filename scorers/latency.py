@@ -6,6 +6,7 @@ before the CLI itself. Overlapping spans of one kind are united, never added twi
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from itertools import pairwise
 from math import fsum
@@ -114,11 +115,13 @@ def _timeline(phases: dict[str, Span]) -> dict[str, list[Interval]]:
 def _inside_agent(evidence: Evidence, agent: list[Interval]) -> dict[str, float]:
     """Seconds of each part of the agent's stage."""
     free = union(agent)
+    agent_end = free[-1][1] if free else 0.0
+    starts = sorted(call.start for call in evidence.calls)
     parts: dict[str, float] = {}
     spans = {
         "rate_limit_wait": [(wait.start, wait.end) for call in evidence.calls for wait in call.waits],
         "model": [(call.start, call.end) for call in evidence.calls],
-        "tool": [(tool.start, _tool_end(tool, evidence, free)) for tool in evidence.tool_calls],
+        "tool": [(tool.start, _tool_end(tool, starts, agent_end)) for tool in evidence.tool_calls],
     }
     for name, raw in spans.items():
         rest = subtract(free, union(raw))
@@ -128,12 +131,12 @@ def _inside_agent(evidence: Evidence, agent: list[Interval]) -> dict[str, float]
     return parts
 
 
-def _tool_end(tool: ToolCall, evidence: Evidence, agent: list[Interval]) -> float:
+def _tool_end(tool: ToolCall, starts: list[float], agent_end: float) -> float:
     """A tool that never answered ran until the next model call, or until the agent ended."""
     if tool.end is not None:
         return tool.end
-    later = [call.start for call in evidence.calls if call.start >= tool.start]
-    return min(later, default=agent[-1][1] if agent else tool.start)
+    following = bisect_left(starts, tool.start)
+    return starts[following] if following < len(starts) else agent_end
 
 
 def union(intervals: Iterable[Interval]) -> list[Interval]:
@@ -155,12 +158,13 @@ def subtract(whole: list[Interval], holes: list[Interval]) -> list[Interval]:
         at = begin
         while first < len(holes) and holes[first][1] <= begin:
             first += 1
-        for start, end in holes[first:]:
-            if start >= stop:
-                break
+        hole = first
+        while hole < len(holes) and holes[hole][0] < stop:
+            start, end = holes[hole]
             if start > at:
                 left.append((at, start))
             at = max(at, end)
+            hole += 1
         if at < stop:
             left.append((at, stop))
     return left

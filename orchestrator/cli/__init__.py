@@ -1,18 +1,20 @@
 """The `cab` command. Each verb group is a module of its own, imported only when it is called.
 
-Exit codes: 0 all went well; 1 some cell ended in infra_error or verify_error; 2 bad input or something missing on the
-machine; 130 interrupted.
+Exit codes: 0 all went well; 1 some cell ended in infra_error or verify_error; 2 bad input or something is
+missing on the machine; 130 interrupted.
 """
 
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
-from typing import Any
+from typing import NoReturn
 
 import click
 
 from orchestrator import __version__
+from orchestrator.cli.options import Group
 from orchestrator.errors import CabError
 
 INTERRUPTED = 130
@@ -26,13 +28,15 @@ COMMANDS = {
 }
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Group):
     """A group whose commands are imported when called, so that `cab --help` costs no heavy import."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
         if cmd_name not in COMMANDS:
             return None
         command = getattr(importlib.import_module(COMMANDS[cmd_name][0]), cmd_name)
@@ -41,6 +45,7 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
+        del ctx
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
@@ -53,12 +58,31 @@ def cab() -> None:
     """Measure coding-agent CLIs: every number with a source."""
 
 
-def main(args: list[str] | None = None) -> Any:
+def main(args: list[str] | None = None) -> NoReturn:
     """The entry point: a CabError becomes one line on stderr and its exit code, never a traceback."""
+    # SIGTERM unwinds as Ctrl-C does; while cells run, both have a gentler meaning (report/live.py).
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return cab.main(args=args, prog_name="cab")
+        # Standalone, click would end an interrupted command with 1.
+        sys.exit(cab.main(args=args, prog_name="cab", standalone_mode=False))
+    except click.UsageError as error:
+        _explain(error)
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        sys.exit(INTERRUPTED)
     except CabError as error:
         click.echo(f"cab: {error}", err=True)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+
+
+def _explain(error: click.UsageError) -> None:
+    """One line that says what is wrong with the arguments; the help, where none was given at all."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        error.show()
+        return
+    command = error.ctx.command_path if error.ctx else "cab"
+    message = " ".join(error.format_message().split())
+    click.echo(f"{command}: {message} (see {command} --help)", err=True)

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import click
 
-from orchestrator.cli.options import json_option, results_option
+from orchestrator.cli.options import Group, json_option, results_option
 
 cell_argument = click.argument("cell")
 
 
-@click.group()
+@click.group(cls=Group)
 def cell() -> None:
     """Show one finished cell, or score it again.
 
-    CELL is a cell id as tables print it (free-20261127/opencode/embedded/reference/polyglot/…#run1) or a directory.
+    CELL is a cell id as tables print it (free-20261127/oracle/none/polyglot/…#run1), or a directory.
     """
 
 
@@ -26,7 +26,7 @@ def cell() -> None:
 @results_option
 @json_option
 def show(cell: str, results: Path, as_json: bool) -> None:
-    """Show what happened in CELL: outcome, axes, time line, model calls, diff."""
+    """Show what came of CELL and why: verdict, failed tests, axes, time, model calls, diff, files."""
     from orchestrator.report.cell import print_cell
     from orchestrator.store.cells import find_cell
 
@@ -38,7 +38,10 @@ def show(cell: str, results: Path, as_json: bool) -> None:
 @results_option
 @json_option
 def score(cell: str, results: Path, as_json: bool) -> None:
-    """Score the stored evidence of CELL again, without Docker. Exit code 1 when a number differs from the record."""
+    """Score the stored evidence of CELL again, without Docker.
+
+    Exit code 1 when a number differs from the record.
+    """
     from orchestrator.run.rescore import rescore
     from orchestrator.store.cells import find_cell
 
@@ -49,11 +52,12 @@ def score(cell: str, results: Path, as_json: bool) -> None:
             json.dumps({"cell_id": again.record.cell_id, "scores": again.scores, "differences": differences})
         )
     else:
-        from orchestrator.report.cell import print_scores
+        from orchestrator.report.scores import print_scores
+        from orchestrator.report.text import safe_line
 
         print_scores(again.scores)
         for key, (old, new) in again.differences.items():
-            click.echo(f"{key}: stored {old!r}, now {new!r}")
+            click.echo(safe_line(f"{key}: stored {old!r}, now {new!r}"))
         if not again.differences:
             click.echo("same as stored", err=True)
     sys.exit(1 if again.differences else 0)

@@ -7,8 +7,10 @@ import sys
 
 import click
 
+from orchestrator.cli.options import Group
 
-@click.group()
+
+@click.group(cls=Group)
 def images() -> None:
     """Build and verify the images that cells run in."""
 

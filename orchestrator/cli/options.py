@@ -1,7 +1,8 @@
-"""Options that several commands share."""
+"""What several commands share: options, and groups that help with a mistyped command."""
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
 
 import click
@@ -17,3 +18,17 @@ results_option = click.option(
     help="Where sweeps are stored.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
+
+
+class Group(click.Group):
+    """A group of commands that names the nearest one for a mistyped one."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, known = args[0], self.list_commands(ctx)
+        if name in known or name.startswith("-"):
+            return super().resolve_command(ctx, args)
+        near = difflib.get_close_matches(name, known, n=1)
+        mend = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+        raise click.UsageError(f"no such command {name!r}; {mend}", ctx)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator.cli import INTERRUPTED
-from orchestrator.cli.options import json_option, results_option
+from orchestrator.cli.options import Group, json_option, results_option
 
 if TYPE_CHECKING:
     from orchestrator.run.start import Ready
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 spec_argument = click.argument("spec", type=click.Path(path_type=Path))
 
 
-@click.group()
+@click.group(cls=Group)
 def sweep() -> None:
     """Plan, run, resume and look at sweeps."""
 
@@ -28,10 +28,11 @@ def sweep() -> None:
 @json_option
 def plan(spec: Path, as_json: bool) -> None:
     """Show the cells that SPEC expands to, in their order, and what is skipped. Runs nothing."""
+    from orchestrator.plan.spec import load_spec
     from orchestrator.report.plan import print_plan
     from orchestrator.run.start import plan_of
 
-    print_plan(plan_of(spec), as_json=as_json)
+    print_plan(plan_of(load_spec(spec)), as_json=as_json)
 
 
 @sweep.command()
@@ -42,8 +43,9 @@ def plan(spec: Path, as_json: bool) -> None:
 def run(spec: Path, sweep_id: str | None, results: Path, as_json: bool) -> None:
     """Run the sweep of SPEC, or what is not finished of it.
 
-    Exit code 0 when every cell has ended, 1 when some ended in an error that is not the agent's, 2 for bad input or a
-    machine that lacks something, 130 when interrupted. Ctrl-C once finishes the cells under way, twice stops them.
+    Exit code 0 when every cell has ended, 1 when some ended in an error that is not the agent's, 2 for bad
+    input or a machine that lacks something, 130 when interrupted. Ctrl-C once finishes the cells under way,
+    twice stops them.
     """
     from orchestrator.run import start
 
@@ -76,10 +78,12 @@ def status(sweep_id: str | None, results: Path, as_json: bool) -> None:
 def _execute(starting: AbstractContextManager[Ready], *, as_json: bool) -> None:
     """Run a sweep to its end, show what came of it, and say by the exit code how it went."""
     from orchestrator.report.live import watch
+    from orchestrator.report.summary import write_summary
     from orchestrator.report.table import print_sweep
 
     with starting as ready:
         interrupted = watch(ready)
+        write_summary(ready.store)
     print_sweep(ready.store, as_json=as_json)
     if interrupted:
         sys.exit(INTERRUPTED)

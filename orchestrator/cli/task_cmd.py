@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from orchestrator import paths
+from orchestrator.cli.options import Group
 from orchestrator.errors import InputError
 
 _tasks_dir = click.option(
@@ -20,7 +21,7 @@ _tasks_dir = click.option(
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-@click.group()
+@click.group(cls=Group)
 def task() -> None:
     """Tasks: list and prove them."""
 

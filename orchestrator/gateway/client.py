@@ -82,7 +82,7 @@ class Gateway:
 
     @property
     def alive(self) -> bool:
-        return not self._dead
+        return not self._dead and self._process.poll() is None
 
     @property
     def pid(self) -> int:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from orchestrator.gateway.contract import ScriptKind
@@ -48,6 +48,14 @@ class Plan:
 
     cells: tuple[PlannedCell, ...]
     skipped: tuple[tuple[str, str], ...]
+
+    def in_order(self, order: Sequence[str]) -> Plan:
+        """Only the cells that `order` has, in that order: what a stored sweep says, whatever matches now."""
+        cells = {cell.cell_id: cell for cell in self.cells}
+        found = (
+            replace(cells[cell_id], order_index=at) for at, cell_id in enumerate(order) if cell_id in cells
+        )
+        return Plan(tuple(found), self.skipped)
 
 
 def expand(

@@ -1,173 +1,220 @@
-"""One cell, drawn: outcome, axes, where its time went, its calls, its diff, and where its files are."""
+"""One cell, drawn: what came of it and why, its axes, where its time went, its calls, work and files."""
 
 from __future__ import annotations
 
+import json
+import shlex
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
-from orchestrator.report.text import NOT_MEASURED, console, count, hostile, number
+from orchestrator.report.again import again
+from orchestrator.report.columns import Column, fit
+from orchestrator.report.scores import print_partition, print_scores
+from orchestrator.report.text import (
+    LEGEND,
+    NOT_MEASURED,
+    clock,
+    console,
+    count,
+    number,
+    plural,
+    safe_line,
+    safe_lines,
+)
+from orchestrator.report.verdict import verdict
+from orchestrator.run.outcome import TABLE
 from orchestrator.store.cells import read_cell
-from orchestrator.store.evidence import load_evidence
+from orchestrator.store.evidence import load_evidence, load_facts
 from orchestrator.store.record import CellRecord
-from scorers.evidence import Evidence
+from scorers.evidence import Evidence, ModelCall, TestResult
 
 MAX_DIFF_LINES = 80
 MAX_TAIL_LINES = 20
-BAR = 40
+MAX_TESTS = 20
+MAX_CALLS = 30
+MAX_MESSAGE_LINES = 12
+MAX_SETTINGS = 5
+LINE = 200
+"""Characters of one line of a log, diff or message."""
+
+FILES = {
+    "cell.json": "the record: identity, outcome, claim, scores",
+    "evidence.json": "what the scorers read; `cab cell score` reads it again",
+    "task.json": "what the scorers knew of the task",
+    "diff.patch": "what the agent changed",
+    "before.json": "the workdir's files before, with digests",
+    "after.json": "the workdir's files after",
+    "home.json": "the files that the CLI left in HOME",
+    "home.tar.gz": "the small ones of them",
+    "calls.jsonl": "each model call: times, tokens, status",
+    "wire.jsonl.gz": "each model call's request and response",
+    "spans.jsonl": "the trace: stages, model calls, tool calls",
+    "recording.cast": "the terminal, as asciicast",
+    "stdout.log": "the CLI's output",
+    "stderr.log": "the CLI's errors",
+}
 
 
 def print_cell(cell_dir: Path, *, as_json: bool) -> None:
     """Print a finished cell, results on stdout."""
     record = read_cell(cell_dir)
     if as_json:
-        print(record.model_dump_json())  # noqa: T201 - results belong on stdout
+        # ASCII, because a terminal obeys some characters that JSON leaves as they are.
+        print(json.dumps(record.model_dump(mode="json"), indent=1))  # noqa: T201 - results belong on stdout
         return
     out, evidence = console(), load_evidence(cell_dir)
+    said = verdict(record, load_facts(cell_dir), evidence)
+    style = {"passed": "bold green", "failed": "bold red"}.get(said.partition(":")[0], "bold yellow")
+    out.print(safe_line(said), style=style)
     _print_head(out, record)
-    print_scores(record.scores, out)
-    _print_partition(out, record)
-    _print_calls(out, evidence)
     _print_verification(out, evidence)
+    out.print()
+    print_scores(record.scores, out)
+    out.print()
+    print_partition(record.scores.get("latency", {}), out)
+    out.print()
+    _print_calls(out, evidence)
     _print_work(out, evidence)
-    out.print(f"files: {cell_dir}", soft_wrap=True)
-    out.print(f"score again: cab cell score '{record.cell_id}'", soft_wrap=True)
+    _print_provenance(out, record)
+    _print_files(out, cell_dir)
+    out.print("score it again:", f"cab cell score {shlex.quote(record.cell_id)}", soft_wrap=True)
+    out.print(again(record, cell_dir), soft_wrap=True)
 
 
 def _print_head(out: Console, record: CellRecord) -> None:
-    identity, outcome = record.identity, record.outcome
-    cause = f"({outcome.cause})" if outcome.cause else ""
-    counted = "counted in rates" if outcome.counted else "not counted in rates, run again on a resume"
-    out.print(f"[bold]{record.cell_id}[/bold]", soft_wrap=True)
-    out.print(f"outcome   {outcome.name}{cause}: {counted}")
+    outcome, rule = record.outcome, TABLE[record.outcome.name]
+    cause = f" ({outcome.cause})" if outcome.cause else ""
+    out.print(record.cell_id, soft_wrap=True)
+    _field(out, "outcome", f"{outcome.name}{cause}: {rule.meaning}")
     if outcome.detail:
-        out.print(f"          {hostile(outcome.detail)}", soft_wrap=True)
-    out.print(
-        f"claim     {record.claim.level}: {'; '.join(record.claim.reasons) or 'nothing speaks against it'}"
+        _field(out, "", outcome.detail)
+    _field(out, "", "counted in rates" if rule.counted else "not counted in rates")
+    _field(
+        out,
+        "claim",
+        f"{record.claim.level}: {'; '.join(record.claim.reasons) or 'nothing speaks against it'}",
     )
-    out.print(
-        f"ran       {identity.cli} {identity.cli_version} in {identity.container_image}, {identity.image_digest}"
+    _field(
+        out,
+        "started",
+        f"{record.timing.started_at:%Y-%m-%d %H:%M:%S} UTC, took {clock(record.timing.duration_s)}",
     )
-    out.print(f"graded in {identity.verifier_digest}")
-    out.print(
-        f"started   {record.timing.started_at:%Y-%m-%d %H:%M:%S} UTC, took {record.timing.duration_s:.1f} s"
-    )
+    for number_, attempt in enumerate(record.attempts, start=1):
+        tokens = None if attempt.input_tokens is None else attempt.input_tokens + (attempt.output_tokens or 0)
+        cause = f" ({attempt.outcome.cause})" if attempt.outcome.cause else ""
+        took = f"{clock(attempt.timing.duration_s)}, {count(tokens)} tokens"
+        _field(out, f"try {number_}", f"{attempt.outcome.name}{cause}, {took}")
 
 
-def print_scores(scores: dict[str, Any], out: Console | None = None) -> None:
-    """One line an axis; what was not measured is a dash with its reason."""
-    table = Table(title="axes", title_justify="left")
-    for name in ("axis", "value", "why, or what else"):
-        table.add_column(name, overflow="fold")
-    for axis, key in (
-        ("pass_rate", "pass"),
-        ("tokens", "total_tokens"),
-        ("latency", "wall_clock_ms"),
-        ("blast_radius", "blast_radius_agent"),
-        ("refusal", "refusal"),
-        ("integrity", "integrity"),
-        ("composite", "composite"),
-        ("composite_published", "composite"),
-    ):
-        values = scores[axis]
-        value = values.get(key)
-        shown = NOT_MEASURED if value is None else count(value) if value > 10 else number(value, 4)
-        table.add_row(f"{axis}.{key}", shown, hostile(_remark(axis, key, values)))
-    (out or console()).print(table)
-
-
-def _remark(axis: str, key: str, values: dict[str, Any]) -> str:
-    if values.get(key) is None:
-        reasons = values.get("reasons") or {}
-        return str(reasons.get(key) or values.get("note") or "not measured")
-    match axis:
-        case "pass_rate":
-            partial = values["partial_score"]
-            return str(values["reason"]) + ("" if partial is None else f", partial score {number(partial)}")
-        case "tokens":
-            return f"{count(values['prompt_tokens'])} in, {count(values['completion_tokens'])} out, {values['model_calls']} calls"
-        case "blast_radius":
-            return (
-                f"{values['total_changes']} files changed, {len(values['unexpected_changes'])} of them unexpected"
-            )
-        case "refusal":
-            return (
-                "no refusal was expected"
-                if values["not_applicable"]
-                else ", ".join(values["refusal_reasons"])
-            )
-        case "integrity":
-            return (
-                "; ".join(f"{item['severity']}: {item['rule']}" for item in values["findings"])
-                or "no finding"
-            )
-        case "composite" | "composite_published":
-            return str(values["formula"])
-    return ""
-
-
-def _print_partition(out: Console, record: CellRecord) -> None:
-    parts = record.scores["latency"]["partition"]
-    assert isinstance(parts, dict)
-    measured = {name: ms for name, ms in parts.items() if isinstance(ms, int | float)}
-    total = sum(measured.values()) or 1.0
-    table = Table(title="where the time went", title_justify="left")
-    for name in ("part", "ms", ""):
-        table.add_column(name, justify="right" if name == "ms" else "left")
-    for name, ms in measured.items():
-        table.add_row(name, count(ms), "█" * round(BAR * ms / total))
-    out.print(table)
-
-
-def _print_calls(out: Console, evidence: Evidence) -> None:
-    if not evidence.calls:
-        out.print("model calls: none")
-        return
-    table = Table(title="model calls", title_justify="left")
-    for name in ("#", "at s", "took s", "in", "out", "finish", "then tools"):
-        table.add_column(name, justify="right" if name in {"#", "at s", "took s", "in", "out"} else "left")
-    for call in evidence.calls:
-        tools = [tool.name for tool in evidence.tool_calls if abs(tool.start - call.end) < 1e-6]
-        usage = call.usage
-        table.add_row(
-            str(call.index),
-            f"{call.start:.2f}",
-            f"{call.end - call.start:.3f}",
-            count(usage.input if usage else None),
-            count(usage.output if usage else None),
-            hostile(call.error or call.finish_reason or NOT_MEASURED),
-            hostile(", ".join(tools) if call.main else "(a side request)"),
-        )
-    out.print(table)
+def _field(out: Console, name: str, text: str) -> None:
+    out.print(f"{name:<10}{safe_line(text)}", soft_wrap=True)
 
 
 def _print_verification(out: Console, evidence: Evidence) -> None:
     found = evidence.verification
     if found is None:
-        out.print("verifier: did not run")
+        _field(out, "verifier", "did not run")
         return
     failed = [test for test in found.tests if test.status != "passed"]
-    out.print(
-        f"verifier: exit code {found.exit_code}, reward {number(found.reward)}, "
-        f"{len(found.tests) - len(failed)} of {len(found.tests)} tests passed"
-    )
-    for test in failed:
-        out.print(f"  {test.status}: {hostile(test.name)}  {hostile((test.message or '').strip()[:200])}")
+    ended = "stopped at its time limit" if found.timed_out else f"exit code {found.exit_code}"
+    passed = f"{len(found.tests) - len(failed)} of {plural(len(found.tests), 'test')} passed"
+    _field(out, "verifier", f"{ended}, reward {number(found.reward)}, {passed}")
+    for test in failed[:MAX_TESTS]:
+        out.print(f"  {test.status}: {safe_line(test.name, LINE)}{_message(test)}", soft_wrap=True)
+    if len(failed) > MAX_TESTS:
+        out.print(f"  … {plural(len(failed) - MAX_TESTS, 'test')} more in evidence.json")
     if failed or found.exit_code != 0:
-        for line in (found.stdout_tail + found.stderr_tail).splitlines()[-MAX_TAIL_LINES:]:
-            out.print(f"  | {hostile(line)}", soft_wrap=True)
+        tail = safe_lines((found.stdout_tail + found.stderr_tail).rstrip("\n"), LINE)
+        for line in tail[-MAX_TAIL_LINES:]:
+            out.print(f"  | {line}", soft_wrap=True)
+
+
+def _message(test: TestResult) -> str:
+    return f": {safe_line(test.message.strip(), LINE)}" if test.message else ""
+
+
+def _print_calls(out: Console, evidence: Evidence) -> None:
+    calls = evidence.calls
+    if not calls:
+        out.print("model calls: none")
+        return
+    # The first and the last of many say the most.
+    some = calls if len(calls) <= MAX_CALLS else calls[: MAX_CALLS // 2] + calls[-MAX_CALLS // 2 :]
+    columns = [
+        Column("#", [str(call.index) for call in some]),
+        Column("at s", [f"{call.start:.2f}" for call in some], worth=1),
+        Column("took s", [f"{call.end - call.start:.3f}" for call in some]),
+        Column("in", [count(call.usage.input if call.usage else None) for call in some]),
+        Column("out", [count(call.usage.output if call.usage else None) for call in some]),
+        Column("end", [_call_end(call) for call in some], right=False, least=12),
+        Column("then tools", [_tools(call, evidence) for call in some], right=False, least=16),
+    ]
+    title = f"model calls: {len(calls)}" + (f", {len(some)} of them shown" if len(some) < len(calls) else "")
+    table, _ = fit(columns, title, out)
+    out.print(table)
+    if any(NOT_MEASURED in column.cells for column in columns):
+        out.print(LEGEND)
+
+
+def _call_end(call: ModelCall) -> str:
+    if call.error:
+        return safe_line(f"{call.error}: {call.error_detail}" if call.error_detail else call.error, 80)
+    return safe_line(call.finish_reason or NOT_MEASURED, 40)
+
+
+def _tools(call: ModelCall, evidence: Evidence) -> str:
+    if not call.main:
+        return "(a side request)"
+    tools = [tool.name for tool in evidence.tool_calls if abs(tool.start - call.end) < 1e-6]
+    return safe_line(", ".join(tools), 80)
 
 
 def _print_work(out: Console, evidence: Evidence) -> None:
-    if evidence.final_message.text:
-        out.print(
-            f"final message ({evidence.final_message.source}): {hostile(evidence.final_message.text.strip())}"
-        )
-    lines = evidence.diff.splitlines()
-    out.print("diff: none" if not lines else "diff:")
-    for line in lines[:MAX_DIFF_LINES]:
-        out.print(f"  {hostile(line)}", soft_wrap=True)
-    if len(lines) > MAX_DIFF_LINES:
-        out.print(f"  … {len(lines) - MAX_DIFF_LINES} lines more in diff.patch")
+    said = evidence.final_message
+    if said.text.strip():
+        out.print()
+        out.print(f"final message ({said.source}):")
+        _print_lines(out, said.text.strip(), MAX_MESSAGE_LINES, "evidence.json")
+    out.print()
+    if not evidence.diff.strip():
+        out.print("diff: none" if "collect" in evidence.phases else "diff: not collected")
+        return
+    out.print("diff:")
+    _print_lines(out, evidence.diff, MAX_DIFF_LINES, "diff.patch")
+
+
+def _print_lines(out: Console, text: str, limit: int, where: str) -> None:
+    lines = text.rstrip("\n").split("\n")
+    for line in safe_lines("\n".join(lines[:limit]), LINE):
+        out.print(f"  {line}", soft_wrap=True)
+    if len(lines) > limit:
+        out.print(f"  … {plural(len(lines) - limit, 'line')} more in {where}")
+
+
+def _print_provenance(out: Console, record: CellRecord) -> None:
+    identity = record.identity
+    out.print()
+    _field(
+        out,
+        "ran",
+        f"{identity.cli} {identity.cli_version} in {identity.container_image}, {identity.image_digest}",
+    )
+    _field(out, "graded in", f"{identity.verifier_digest}")
+    _field(out, "model", f"{identity.model}, reported as {identity.model_build_id or NOT_MEASURED}")
+    settings = identity.generation_settings
+    for one in settings[:MAX_SETTINGS]:
+        _field(out, "settings", json.dumps(one) if one else "none stated on the wire")
+    if len(settings) > MAX_SETTINGS:
+        _field(out, "", f"… {len(settings) - MAX_SETTINGS} more in cell.json")
+    for item in identity.deviations:
+        _field(out, "deviates", f"{item.what} ({item.reason})")
+    commit = f"commit {identity.cab.commit[:12]}" if identity.cab.commit else "no commit"
+    _field(out, "cab", f"{identity.cab.version}, {commit}{', changed since' if identity.cab.dirty else ''}")
+
+
+def _print_files(out: Console, cell_dir: Path) -> None:
+    out.print()
+    out.print(f"files in {cell_dir}:", soft_wrap=True)
+    for path in sorted(cell_dir.iterdir()):
+        out.print(f"  {safe_line(path.name, LINE):<16}{FILES.get(path.name, '')}".rstrip(), soft_wrap=True)

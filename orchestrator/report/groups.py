@@ -1,12 +1,32 @@
-"""From index entries to the rows that rates are made of."""
+"""From index entries to the rows that rates are made of, and what may be said of the rates."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from orchestrator.run.outcome import TABLE
 from orchestrator.store.index import IndexEntry
-from scorers.aggregate import Group, Row, aggregate
+from scorers.aggregate import MIN_COVERAGE, Group, Row, aggregate
+
+MIN_RUNS = 3
+"""Runs of every task from which on a rate is citable."""
+UNRANKED = "unranked"
+
+_WEAKEST_FIRST = ("pipeline_only", "imported", "provisional", "citable")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The rates of one CLI × model.
+
+    `claim` is the weakest of its cells', or `unranked` where each cell is citable and the rate is not: fewer
+    than 3 runs of a task, or coverage below 95 %.
+    """
+
+    group: Group
+    claim: str
 
 
 def row_of(entry: IndexEntry) -> Row:
@@ -27,6 +47,21 @@ def row_of(entry: IndexEntry) -> Row:
     )
 
 
-def pairs(entries: Iterable[IndexEntry]) -> list[Group]:
-    """The rates of each CLI × model."""
-    return aggregate([row_of(entry) for entry in entries], "pair").groups
+def pairs(entries: Iterable[IndexEntry]) -> list[Pair]:
+    """The rates of each CLI × model, with the claim that they allow."""
+    rows: list[Row] = []
+    cells: dict[str, list[IndexEntry]] = defaultdict(list)
+    for entry in entries:
+        rows.append(row_of(entry))
+        cells[f"{entry.cli} × {entry.model}"].append(entry)
+    groups = aggregate(rows, "pair").groups
+    return [Pair(group, _claim(group, cells[group.name])) for group in groups]
+
+
+def _claim(group: Group, cells: Sequence[IndexEntry]) -> str:
+    weakest = min((cell.claim for cell in cells), key=_WEAKEST_FIRST.index)
+    if weakest != "citable":
+        return weakest
+    runs = Counter(cell.task for cell in cells)
+    enough = min(runs.values()) >= MIN_RUNS and (group.coverage or 0) >= MIN_COVERAGE
+    return weakest if enough else UNRANKED

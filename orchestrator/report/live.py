@@ -9,50 +9,59 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from orchestrator.plan.expand import PlannedCell
-from orchestrator.report.text import count, number
-from orchestrator.run.outcome import Outcome
-from orchestrator.run.start import Ready
-from orchestrator.run.sweep import Sweep
+from orchestrator.report.text import clock, console, count, number, plural, safe_line
+from orchestrator.run.outcome import TABLE, Outcome
 from orchestrator.store.index import IndexEntry
+
+if TYPE_CHECKING:
+    from orchestrator.run.start import Ready
+    from orchestrator.run.sweep import Sweep
+
+HINT = "Ctrl-C finishes the cells under way; twice stops them"
+FINISHING = "finishing the cells under way; Ctrl-C again stops them"
 
 
 def watch(ready: Ready) -> bool:
     """Run what is not finished of a sweep and show it; whether the user stopped it before its end."""
-    console = Console(stderr=True, highlight=False)
+    err = console(stderr=True)
     done = len(ready.matrix.plan.cells) - len(ready.todo)
     if ready.bench is None:
-        console.print(f"{ready.matrix.sweep_id}: all {done} cells are finished, nothing to do")
+        err.print(f"{ready.matrix.sweep_id}: {plural(done, 'cell')} finished, nothing to do")
         return False
-    view = LiveView(len(ready.todo)) if console.is_terminal else PlainView(console, len(ready.todo))
+    # Imported here: a sweep with nothing to do need not wait for the tracing SDK.
+    from orchestrator.run.sweep import Sweep
+
+    total = len(ready.todo)
+    view = LiveView(total) if err.is_terminal else PlainView(err, total)
     sweep = Sweep(ready.bench, ready.store, ready.todo, ready.matrix.spec.retries, view)
     finished = f"{done} finished, " if done else ""
-    at_once = min(ready.bench.concurrency, len(ready.todo))
-    console.print(f"{ready.matrix.sweep_id}: {finished}{len(ready.todo)} cells to run, {at_once} at once")
-    with _interruptible(sweep, console), view.shown(console):
+    at_once = min(ready.bench.concurrency, total)
+    err.print(f"{ready.matrix.sweep_id}: {finished}{plural(total, 'cell')} to run, {at_once} at once")
+    with _interruptible(sweep, err), view.shown(err):
         sweep.run()
     return sweep.interrupted
 
 
 @contextmanager
-def _interruptible(sweep: Sweep, console: Console) -> Iterator[None]:
+def _interruptible(sweep: Sweep, out: Console) -> Iterator[None]:
     def on_signal(number: int, frame: FrameType | None) -> None:
         del number, frame
         if sweep.stopping:
             sweep.cancel()
         else:
             sweep.stop()
-            console.print("finishing the cells under way; Ctrl-C again stops them")
+            out.print(FINISHING)
 
     before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -68,18 +77,28 @@ def _name(cell: PlannedCell) -> str:
     )
 
 
+def _left(elapsed: float, ended: int, total: int) -> str:
+    """The time left if the rest takes as long as what has ended."""
+    return f"about {clock(elapsed / ended * (total - ended))} left" if 0 < ended < total else ""
+
+
 @dataclass
 class PlainView:
     """One line for each event, for logs and pipes."""
 
-    console: Console
+    out: Console
     total: int
+    now: Callable[[], float] = time.monotonic
     _ended: int = 0
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _begin: float = 0.0
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def __post_init__(self) -> None:
+        self._begin = self.now()
 
     @contextmanager
-    def shown(self, console: Console) -> Iterator[None]:
-        del console
+    def shown(self, out: Console) -> Iterator[None]:
+        del out
         yield
 
     def started(self, cell: PlannedCell) -> None:
@@ -89,7 +108,7 @@ class PlainView:
         pass
 
     def retrying(self, cell: PlannedCell, outcome: Outcome) -> None:
-        self._line(f"again later: {_name(cell)}: {outcome} {outcome.detail or ''}")
+        self._line(f"again later: {_name(cell)}: {outcome} {outcome.detail or ''}".rstrip())
 
     def cancelled(self, cell: PlannedCell) -> None:
         self._line(f"stopped: {_name(cell)}")
@@ -97,14 +116,12 @@ class PlainView:
     def ended(self, cell: PlannedCell, entry: IndexEntry) -> None:
         with self._lock:
             self._ended += 1
-            self._print(f"[{self._ended}/{self.total}] {_name(cell)}: {_result(entry)}")
+            left = _left(self.now() - self._begin, self._ended, self.total)
+            self._line(f"[{self._ended}/{self.total}] {_name(cell)}: {_result(entry)}{left and f'; {left}'}")
 
     def _line(self, text: str) -> None:
         with self._lock:
-            self._print(text)
-
-    def _print(self, text: str) -> None:
-        self.console.print(text, markup=False, soft_wrap=True)
+            self.out.print(safe_line(text), soft_wrap=True)
 
 
 def _result(entry: IndexEntry) -> str:
@@ -117,25 +134,34 @@ def _result(entry: IndexEntry) -> str:
 
 @dataclass
 class LiveView:
-    """Cells under way with their stages, cells by outcome, tokens, time left: one line a worker, never one a cell."""
+    """Cells by outcome, tokens, time left, and the cells under way: never taller than the terminal.
+
+    Its lock is reentrant, since the handler of Ctrl-C prints, and so draws, from wherever the main thread is.
+    """
 
     total: int
+    now: Callable[[], float] = time.monotonic
     _stages: dict[str, tuple[PlannedCell, str, float]] = field(default_factory=dict)
     _outcomes: Counter[str] = field(default_factory=Counter)
     _passed: int = 0
+    _failed: int = 0
     _tokens: int = 0
     _retries: int = 0
-    _begin: float = field(default_factory=time.monotonic)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _stopped: int = 0
+    _begin: float = 0.0
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def __post_init__(self) -> None:
+        self._begin = self.now()
 
     @contextmanager
-    def shown(self, console: Console) -> Iterator[None]:
-        with Live(self, console=console, refresh_per_second=4):
+    def shown(self, out: Console) -> Iterator[None]:
+        with Live(self, console=out, refresh_per_second=4):
             yield
 
     def started(self, cell: PlannedCell) -> None:
         with self._lock:
-            self._stages[cell.cell_id] = (cell, "starting", time.monotonic())
+            self._stages[cell.cell_id] = (cell, "starting", self.now())
 
     def stage(self, cell: PlannedCell, stage: str) -> None:
         with self._lock:
@@ -143,41 +169,53 @@ class LiveView:
             self._stages[cell.cell_id] = (cell, stage, began)
 
     def retrying(self, cell: PlannedCell, outcome: Outcome) -> None:
+        del outcome
         with self._lock:
             self._retries += 1
             del self._stages[cell.cell_id]
 
     def cancelled(self, cell: PlannedCell) -> None:
         with self._lock:
+            self._stopped += 1
             self._stages.pop(cell.cell_id, None)
 
     def ended(self, cell: PlannedCell, entry: IndexEntry) -> None:
         with self._lock:
             del self._stages[cell.cell_id]
             self._outcomes[entry.outcome] += 1
-            self._passed += entry.passed == 1
+            counted = TABLE[entry.outcome].counted
+            self._passed += counted and entry.passed == 1
+            self._failed += counted and entry.passed == 0
             self._tokens += entry.total_tokens or 0
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         with self._lock:
-            ended = sum(self._outcomes.values())
-            elapsed = time.monotonic() - self._begin
-            left = f", about {_clock(elapsed / ended * (self.total - ended))} left" if ended else ""
-            again = f", {self._retries} tries made again" if self._retries else ""
-            yield Text(
-                f"{ended}/{self.total} cells, {self._passed} passed, {count(self._tokens)} tokens{again}, "
-                f"{_clock(elapsed)}{left}"
-            )
-            if self._outcomes:
-                yield Text("  ".join(f"{name} {number}" for name, number in sorted(self._outcomes.items())))
-            table = Table.grid(padding=(0, 2))
-            for cell, stage, began in self._stages.values():
-                table.add_row(
-                    stage, f"{time.monotonic() - began:.0f} s", Text(_name(cell), overflow="ellipsis")
-                )
-            yield table
+            head, rows = self._head(), self._rows()
+        height = (options.height or console.height) - len(head)
+        if len(rows) > height:
+            fit = max(0, height - 1)
+            rows = [*rows[:fit], f"… {len(rows) - fit} more under way"]
+        for line in (*head, *rows):
+            yield Text(line, no_wrap=True, overflow="ellipsis")
 
+    def _head(self) -> list[str]:
+        ended, elapsed = self._outcomes.total(), self.now() - self._begin
+        uncounted = ended - self._passed - self._failed
+        waiting = self.total - ended - len(self._stages) - self._stopped
+        done = f"{ended}/{self.total} done: {self._passed} passed, {self._failed} failed"
+        done += f", {uncounted} not counted" if uncounted else ""
+        spent = [f"{count(self._tokens)} tokens", clock(elapsed), _left(elapsed, ended, self.total)]
+        again = plural(self._retries, "try", "tries") + " made again" if self._retries else ""
+        outcomes = [f"{name} {amount}" for name, amount in sorted(self._outcomes.items())]
+        return [
+            f"{done}; {len(self._stages)} running, {waiting} waiting",
+            ", ".join(part for part in (*spent, again) if part),
+            *([", ".join(outcomes)] if set(self._outcomes) - {"completed"} else []),
+            HINT,
+        ]
 
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+    def _rows(self) -> list[str]:
+        """The longest under way first: these are what a watcher asks about."""
+        now = self.now()
+        under_way = sorted(self._stages.values(), key=lambda item: item[2])
+        return [f"  {clock(now - began):>12}  {stage:<12}  {_name(cell)}" for cell, stage, began in under_way]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 
-from rich.table import Table
-
-from orchestrator.report.text import console
+from orchestrator.report.columns import Column, fit
+from orchestrator.report.table import print_skipped
+from orchestrator.report.text import console, plural
 from orchestrator.run.start import Matrix
+
+_NAME_LEAST = 20
 
 
 def print_plan(matrix: Matrix, *, as_json: bool) -> None:
@@ -18,15 +20,19 @@ def print_plan(matrix: Matrix, *, as_json: bool) -> None:
         skipped = [{"cell_id": cell_id, "reason": reason} for cell_id, reason in plan.skipped]
         print(json.dumps({"sweep_id": matrix.sweep_id, "cells": cells, "skipped": skipped}))  # noqa: T201
         return
-    table = Table(title=f"{matrix.sweep_id}: {len(plan.cells)} cells", title_justify="left")
-    table.add_column("#", justify="right")
-    for name in ("CLI", "model", "task", "run", "claim at most"):
-        table.add_column(name, overflow="fold")
-    for cell in plan.cells:
-        key = cell.key
-        claim = "citable" if cell.endpoint else "pipeline_only"
-        table.add_row(str(cell.order_index + 1), key.cli, key.model, key.task, str(key.run), claim)
+    keys = [cell.key for cell in plan.cells]
+    columns = [
+        Column("#", [str(cell.order_index + 1) for cell in plan.cells]),
+        Column("CLI", [key.cli for key in keys], right=False),
+        Column("model", [key.model for key in keys], right=False, least=_NAME_LEAST),
+        Column("task", [key.task for key in keys], right=False, least=_NAME_LEAST),
+        Column(
+            "claim at most", ["citable" if c.endpoint else "pipeline_only" for c in plan.cells], right=False
+        ),
+    ]
+    if any(key.run > 1 for key in keys):
+        columns.insert(-1, Column("run", [str(key.run) for key in keys]))
     out = console()
+    table, _ = fit(columns, f"{matrix.sweep_id}: {plural(len(plan.cells), 'cell')}, in this order", out)
     out.print(table)
-    for cell_id, reason in plan.skipped:
-        out.print(f"skipped: {cell_id}: {reason}")
+    print_skipped(plan.skipped, out)

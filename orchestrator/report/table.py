@@ -3,117 +3,184 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import shlex
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 
-from rich.table import Table
+from rich.console import Console
 
-from orchestrator.report.groups import pairs
-from orchestrator.report.text import console, count, number, seconds
+from orchestrator.report.columns import Column, fit
+from orchestrator.report.groups import Pair, pairs
+from orchestrator.report.summary import in_order, summary
+from orchestrator.report.text import (
+    LEGEND,
+    NOT_APPLICABLE,
+    NOT_MEASURED,
+    bounded,
+    bounds,
+    console,
+    count,
+    number,
+    plural,
+    safe_line,
+    seconds,
+)
+from orchestrator.run.outcome import TABLE
 from orchestrator.store.cells import CellStore
 from orchestrator.store.index import IndexEntry
+from orchestrator.store.names import NO_MODEL, NO_STACK
 from orchestrator.store.record import SweepRecord
-from scorers.aggregate import Group
 
-CLAIM_MARKS = {
-    "pipeline_only": "pipeline",
-    "provisional": "provisional",
-    "citable": "citable",
-    "imported": "imported",
-}
+_BETWEEN = "[low, high] where a term was not measured"
+_NAME_LEAST = 32
+_OUTCOME_LEAST = 16
 
 
 def print_sweep(store: CellStore, *, as_json: bool) -> None:
     """Print a sweep as far as it is, results on stdout."""
-    sweep, entries = store.sweep(), _in_order(store)
-    groups = pairs(entries)
     if as_json:
-        print(json.dumps(_as_data(sweep, entries, groups)))  # noqa: T201 - results belong on stdout
+        print(json.dumps(summary(store)))  # noqa: T201 - results belong on stdout
         return
-    out = console()
-    out.print(_cells(sweep, entries))
-    out.print(_pairs(groups))
-    for reason, cells in _skipped(sweep).items():
-        out.print(
-            f"skipped: {len(cells)} cells, {reason}: {', '.join(sorted({_pair(cell) for cell in cells}))}"
-        )
+    sweep, entries, out = store.sweep(), in_order(store), console()
+    _print_cells(sweep, entries, out)
+    if entries:
+        out.print()
+        _print_pairs(pairs(entries), out)
+        out.print()
+    print_skipped([(cell.cell_id, cell.reason) for cell in sweep.skipped], out)
     missing = len(sweep.order) - len(entries)
     if missing:
-        out.print(f"not finished: {missing} of {len(sweep.order)} cells; cab sweep resume {sweep.sweep_id}")
-    out.print(f"results: {store.root}")
+        left = f"not finished: {missing} of {plural(len(sweep.order), 'cell')}"
+        out.print(f"{left}; go on with: cab sweep resume {sweep.sweep_id}", soft_wrap=True)
+    out.print(f"results: {store.root}", soft_wrap=True)
     if entries:
-        worst = min(entries, key=lambda entry: (entry.counted, entry.composite or 0))
-        out.print(f"look further: cab cell show '{worst.cell_id}'", soft_wrap=True)
+        entry, why = look_further(entries)
+        out.print(f"look further ({why}):\n  cab cell show {shlex.quote(entry.cell_id)}", soft_wrap=True)
 
 
-def _in_order(store: CellStore) -> list[IndexEntry]:
-    return sorted(
-        store.finished().values(), key=lambda entry: (entry.cli, entry.model, entry.task, entry.run)
-    )
+def look_further(entries: Sequence[IndexEntry]) -> tuple[IndexEntry, str]:
+    """The cell most worth looking at, and why: one that did not count, else a failed one, else the worst.
 
-
-def _cells(sweep: SweepRecord, entries: list[IndexEntry]) -> Table:
-    table = Table(title=f"{sweep.sweep_id}: {len(entries)} of {len(sweep.order)} cells", title_justify="left")
-    for name in ("CLI", "model", "task", "outcome"):
-        table.add_column(name, overflow="fold")
-    for name in ("pass", "tokens", "wall s", "blast", "refusal", "integrity", "cab-1"):
-        table.add_column(name, justify="right")
-    table.add_column("claim")
-    for entry in entries:
-        table.add_row(
-            entry.cli,
-            entry.model,
-            entry.task + (f" #{entry.run}" if entry.run > 1 else ""),
-            entry.outcome + (f"({entry.cause})" if entry.cause else ""),
-            number(entry.passed) + (" void" if entry.void else ""),
-            count(entry.total_tokens),
-            seconds(entry.wall_clock_ms),
-            number(entry.blast_radius_agent),
-            number(entry.refusal),
-            number(entry.integrity),
-            number(entry.composite),
-            CLAIM_MARKS[entry.claim],
+    Among the failed, what a real model did comes before what a script or a baseline was made to do, then what
+    was voided, then what cost most.
+    """
+    uncounted = [entry for entry in entries if not TABLE[entry.outcome].counted]
+    if uncounted:
+        first = min(uncounted, key=lambda entry: entry.order_index)
+        return first, f"it did not count: {safe_line(_outcome(first))}"
+    failed = [entry for entry in entries if entry.passed == 0]
+    if failed:
+        first = min(
+            failed,
+            key=lambda entry: (
+                entry.claim == "pipeline_only",
+                entry.model == NO_MODEL,
+                not entry.void,
+                -(entry.total_tokens or 0),
+                entry.order_index,
+            ),
         )
-    return table
+        return first, "it was voided" if first.void else "it failed"
+    return min(
+        entries, key=lambda entry: (_least(entry), entry.order_index)
+    ), "the lowest cab-1 of all that passed"
 
 
-def _pairs(groups: list[Group]) -> Table:
-    table = Table(title="CLI × model: mean over tasks of the mean over runs", title_justify="left")
-    table.add_column("pair", overflow="fold")
-    for name in ("tasks", "pass rate", r"\[low, high]", "coverage", "cab-1", "published-0.1", "tokens a pass"):
-        table.add_column(name, justify="right")
-    for group in groups:
-        rate = group.pass_rate
-        table.add_row(
-            group.name,
-            count(group.units),
-            number(rate.value),
-            rf"\[{number(rate.low)}, {number(rate.high)}]",
-            number(group.coverage),
-            number(group.cab_1.value),
-            number(group.published_0_1),
-            count(group.tokens_per_correct_task),
-        )
-    return table
+def _least(entry: IndexEntry) -> float:
+    if entry.composite is not None:
+        return entry.composite
+    return entry.composite_bounds[0] if entry.composite_bounds else 0.0
 
 
-def _skipped(sweep: SweepRecord) -> dict[str, list[str]]:
-    by_reason: dict[str, list[str]] = {}
-    for cell in sweep.skipped:
-        by_reason.setdefault(cell.reason, []).append(cell.cell_id)
-    return by_reason
+def _print_cells(sweep: SweepRecord, entries: list[IndexEntry], out: Console) -> None:
+    """One line a cell, under a line for its CLI × model, so that narrow terminals need not repeat these."""
+    runs = any(entry.run > 1 for entry in entries)
+    rows: list[tuple[str, IndexEntry | None]] = []
+    for pair, of_pair in groupby(entries, key=lambda entry: f"{entry.cli} × {entry.model}"):
+        rows.append((pair, None))
+        rows += [(f"  {_task(entry, runs)}", entry) for entry in of_pair]
+
+    def cells(show: Callable[[IndexEntry], str]) -> list[str]:
+        return ["" if entry is None else show(entry) for _, entry in rows]
+
+    columns = [
+        Column("CLI × model, task", [name for name, _ in rows], right=False, least=_NAME_LEAST),
+        Column("outcome", cells(_outcome), right=False, least=_OUTCOME_LEAST),
+        Column("pass", cells(lambda it: number(it.passed) + (" void" if it.void else ""))),
+        Column("tokens", cells(lambda it: count(it.total_tokens)), worth=5),
+        Column("wall s", cells(lambda it: seconds(it.wall_clock_ms)), worth=4),
+        Column("blast", cells(lambda it: number(it.blast_radius_agent)), worth=2),
+        Column("refusal", cells(_refusal), worth=1),
+        Column("integrity", cells(lambda it: number(it.integrity)), worth=3),
+        Column("cab-1", cells(lambda it: bounded(it.composite, it.composite_bounds))),
+        Column("claim", cells(lambda it: it.claim), right=False),
+    ]
+    title = f"{sweep.sweep_id}: {len(entries)} of {plural(len(sweep.order), 'cell')}"
+    _print(columns, title, out)
+
+
+def _print_pairs(rates: list[Pair], out: Console) -> None:
+    groups = [rate.group for rate in rates]
+    columns = [
+        Column("CLI × model", [group.name for group in groups], right=False, least=_NAME_LEAST),
+        Column("tasks", [count(group.units) for group in groups], worth=3),
+        Column("counted", [f"{group.counted}/{group.counted + group.infra}" for group in groups]),
+        Column("pass", [number(group.pass_rate.value) for group in groups]),
+        Column("[low, high]", [bounds(group.pass_rate.low, group.pass_rate.high) for group in groups]),
+        Column(
+            "cab-1",
+            [bounded(group.cab_1.value, (group.cab_1.low, group.cab_1.high)) for group in groups],
+        ),
+        Column("published-0.1", [number(group.published_0_1) for group in groups], worth=1),
+        Column("tokens a pass", [count(group.tokens_per_correct_task) for group in groups], worth=2),
+        Column("claim", [rate.claim for rate in rates], right=False),
+    ]
+    _print(columns, "rates: mean over tasks of the mean over runs", out)
+
+
+def _print(columns: list[Column], title: str, out: Console) -> None:
+    table, left_out = fit(columns, title, out)
+    out.print(table)
+    shown = [cell for column in columns if column.name not in left_out for cell in column.cells]
+    legend = [LEGEND] if NOT_MEASURED in shown else []
+    cab_1 = next(column for column in columns if column.name == "cab-1")
+    legend += [f"cab-1 {_BETWEEN}"] if any(cell.startswith("[") for cell in cab_1.cells) else []
+    if legend:
+        out.print("; ".join(legend))
+    if left_out:
+        out.print(f"left out at this width: {', '.join(left_out)} (see --json)")
+
+
+def _task(entry: IndexEntry, runs: bool) -> str:
+    stack = "" if entry.stack == NO_STACK else f"+{entry.stack}"
+    condition = "" if entry.condition is None else f"@{entry.condition}"
+    return f"{entry.task}{stack}{condition}" + (f" #{entry.run}" if runs else "")
+
+
+def _outcome(entry: IndexEntry) -> str:
+    return entry.outcome + (f" ({entry.cause})" if entry.cause else "")
+
+
+def _refusal(entry: IndexEntry) -> str:
+    """On refusal tasks pass is the refusal verdict: a pass without one means that none was expected."""
+    if entry.refusal is None and entry.passed is not None:
+        return NOT_APPLICABLE
+    return number(entry.refusal)
+
+
+def print_skipped(skipped: Iterable[tuple[str, str]], out: Console) -> None:
+    """What of a plan is not run, by reason, each pair once; given as (cell id, reason)."""
+    by_reason: dict[str, list[str]] = defaultdict(list)
+    for cell_id, reason in skipped:
+        by_reason[reason].append(cell_id)
+    for reason, cells in by_reason.items():
+        out.print(f"skipped: {plural(len(cells), 'cell')}, {safe_line(reason)}:", soft_wrap=True)
+        for pair in sorted({_pair(cell) for cell in cells}):
+            out.print(f"  {pair}", soft_wrap=True)
 
 
 def _pair(cell_id: str) -> str:
     """CLI and model of a cell id, whose last two parts are its task."""
-    return "/".join(cell_id.split("/")[1:-2])
-
-
-def _as_data(sweep: SweepRecord, entries: list[IndexEntry], groups: list[Group]) -> dict[str, Any]:
-    return {
-        "sweep_id": sweep.sweep_id,
-        "planned": len(sweep.order),
-        "finished": len(entries),
-        "cells": [entry.model_dump(mode="json") for entry in entries],
-        "pairs": [group.model_dump(mode="json") for group in groups],
-        "skipped": [cell.model_dump(mode="json") for cell in sweep.skipped],
-    }
+    cli, *model = cell_id.split("/")[1:-2]
+    return f"{cli} × {'/'.join(model)}"

@@ -2,23 +2,51 @@
 
 from __future__ import annotations
 
-from rich.console import Console
-from rich.markup import escape
+import os
+import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 NOT_MEASURED = "–"
+NOT_APPLICABLE = "n/a"
+LEGEND = f"{NOT_MEASURED} not measured"
+PIPE_WIDTH = 160
+MAX_LINE = 400
+
+# Combining marks are left out too: enough of them on one letter paint over the lines around it.
+_UNSAFE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Me", "Mn"}
 
 
-def console() -> Console:
-    """Results go to stdout. Off a terminal, lines are as long as they need to be, for pipes and files."""
-    out = Console(highlight=False)
-    return out if out.is_terminal else Console(highlight=False, width=160)
+def console(*, stderr: bool = False) -> Console:
+    """A console that takes every text as it is: no markup, no emoji names, no highlighting.
+
+    Off a terminal it is as wide as COLUMNS says, else wide enough for every table, for pipes and files.
+    """
+    from rich.console import Console
+
+    out = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    if not out.is_terminal and "COLUMNS" not in os.environ:
+        out.width = PIPE_WIDTH
+    return out
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A number with `digits` decimals; whole numbers without."""
+    """A number with `digits` decimals; whole numbers without, so that 0.9999 (1.000) never looks like 1."""
     if value is None:
         return NOT_MEASURED
     return f"{value:.{digits}f}" if value != int(value) else f"{int(value)}"
+
+
+def bounds(low: float, high: float) -> str:
+    """The values between which an unmeasured one lies."""
+    return f"[{number(low, 2)}, {number(high, 2)}]"
+
+
+def bounded(value: float | None, between: tuple[float, float] | None) -> str:
+    """A number, or where it was not measured the bounds that are known of it."""
+    return bounds(*between) if value is None and between is not None else number(value)
 
 
 def count(value: float | None) -> str:
@@ -30,6 +58,38 @@ def seconds(milliseconds: float | None) -> str:
     return NOT_MEASURED if milliseconds is None else f"{milliseconds / 1000:.1f}"
 
 
-def hostile(text: str) -> str:
-    """Text that an agent may have written, for a terminal: no markup and no control characters but line ends."""
-    return escape("".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text))
+def clock(of_seconds: float) -> str:
+    """A stretch of time for people: `7 s`, `3 min 20 s`, `2 h 05 min`."""
+    minutes, rest = divmod(round(of_seconds), 60)
+    hours, minutes_left = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes_left:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+
+
+def plural(amount: int, one: str, many: str | None = None) -> str:
+    """An amount with its noun: `1 cell`, `2 cells`."""
+    return f"{count(amount)} {one if amount == 1 else many or one + 's'}"
+
+
+def safe_line(text: str, limit: int = MAX_LINE) -> str:
+    """Text that an agent, an endpoint or a test may have written, as one harmless line of bounded length.
+
+    Control and format characters (escape sequences, bidirectional overrides) become U+FFFD; tabs, line ends
+    and the like become spaces, so that no text can pretend to be a line of cab's own.
+    """
+    shown = "".join(_safe(char) for char in text[: limit + 1])
+    return (
+        shown if len(text) <= limit else f"{shown[:limit]}… ({plural(len(text) - limit, 'character')} more)"
+    )
+
+
+def safe_lines(text: str, limit: int = MAX_LINE) -> list[str]:
+    """The lines of a text of several, each harmless. Indentation stays."""
+    return [safe_line(line.expandtabs(4) if len(line) <= limit else line, limit) for line in text.split("\n")]
+
+
+def _safe(char: str) -> str:
+    if char.isprintable() and unicodedata.category(char) not in _UNSAFE:
+        return char
+    return " " if char in "\t\n\r" or unicodedata.category(char) == "Zs" else "\ufffd"

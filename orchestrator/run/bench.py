@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bench:
-    """Built once for a sweep; its cells run in threads. `pins` says which image id each name stands for,
-    `call_retries` how often the gateway tries a failed model call again.
+    """Built once for a sweep; its cells run in threads.
+
+    `pins` says which image id each name stands for, `call_retries` how often the gateway tries a failed model
+    call again.
     """
 
     sweep_id: str

@@ -5,21 +5,21 @@ image.
 from __future__ import annotations
 
 import os
-import tempfile
+import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from secrets import token_hex
 
 from orchestrator.plan.task import Task
-from orchestrator.run.verify import Verifier
+from orchestrator.run.verify import OnStart, Verifier
 from orchestrator.run.workdir import Classifier, Difference, Template, compare, copy_tree, scan
-from orchestrator.sandbox.contract import Limits, RunningContainer
+from orchestrator.sandbox.contract import Limits
 from orchestrator.sandbox.docker import DockerSandbox
 from orchestrator.sandbox.scratch import ScratchRoot
 from scorers.evidence import Verification
-
-OnStart = Callable[[RunningContainer], None]
 
 AGENT_UID = 1000
 BASE = "base"
@@ -44,7 +44,8 @@ class Grader:
     _references: dict[str, bool] = field(default_factory=dict)
     _asking: dict[str, threading.Lock] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _directory: tempfile.TemporaryDirectory[str] | None = None
+    _stack: ExitStack = field(default_factory=ExitStack)
+    _directory: Path | None = None
 
     def labels(self, cell_id: str) -> dict[str, str]:
         """Labels by which everything of this run is found again, whatever dies."""
@@ -52,12 +53,11 @@ class Grader:
 
     def template(self, task: Task) -> Template:
         """The committed workdir of a task, made once."""
+        place = self._place("templates")
         with self._lock:
             if task.name not in self._templates:
-                if self._directory is None:
-                    self._directory = tempfile.TemporaryDirectory(prefix="cab-templates-")
-                place = Path(self._directory.name) / str(len(self._templates))
-                self._templates[task.name] = Template.make(task.workdir, place)
+                place.mkdir(exist_ok=True)
+                self._templates[task.name] = Template.make(task.workdir, place / str(len(self._templates)))
             return self._templates[task.name]
 
     def verify(
@@ -72,10 +72,16 @@ class Grader:
 
         In scratch of its own: an agent that filled its own is graded like any other.
         """
-        limits, user = self.limits, os.geteuid()
-        with self.scratch.cell(limits.scratch_bytes, limits.scratch_inodes, user) as scratch:
-            verifier = Verifier(self.sandbox, self.base, limits, self.labels(cell_id))
-            return verifier.verify(task, self.template(task), workdir, difference, scratch.path, on_start)
+        output = self._place(f"output-{token_hex(6)}")
+        output.mkdir()
+        try:
+            with self._own_scratch() as scratch:
+                verifier = Verifier(self.sandbox, self.base, self.limits, self.labels(cell_id))
+                return verifier.verify(
+                    task, self.template(task), workdir, difference, scratch, output, on_start
+                )
+        finally:
+            shutil.rmtree(output)
 
     def reference_passes(self, task: Task, on_start: OnStart | None = None) -> bool:
         """Whether the reference solution passes in this verifier; asked only when a verification came to no
@@ -93,18 +99,29 @@ class Grader:
 
     def _verify_reference(self, task: Task, on_start: OnStart | None) -> bool:
         template = self.template(task)
-        with self.scratch.cell(
-            self.limits.scratch_bytes, self.limits.scratch_inodes, os.geteuid()
-        ) as scratch:
-            workdir = scratch.path / "workdir"
+        with self._own_scratch() as scratch:
+            workdir = scratch / "workdir"
             copy_tree(template.path, workdir)
             task.solution.apply(workdir)
             difference = compare(template, workdir, scan(workdir), Classifier(template.path, ()))
             verification = self.verify(task, workdir, difference, "reference", on_start)
         return verification.exit_code == 0 and verification.reward == 1
 
+    @contextmanager
+    def _own_scratch(self) -> Iterator[Path]:
+        """Scratch of cab's own: what is in it goes with this process, however that ends."""
+        limits = self.limits
+        with self.scratch.cell(limits.scratch_bytes, limits.scratch_inodes, os.geteuid()) as scratch:
+            yield scratch.path
+
+    def _place(self, name: str) -> Path:
+        """A new path in the run's own scratch, out of reach of any container."""
+        with self._lock:
+            if self._directory is None:
+                self._directory = self._stack.enter_context(self._own_scratch())
+            return self._directory / name
+
     def close(self) -> None:
         """Remove the templates, and every container that is left of this run."""
-        if self._directory is not None:
-            self._directory.cleanup()
+        self._stack.close()
         self.sandbox.remove_leftovers({"cab.sweep": self.sweep_id})

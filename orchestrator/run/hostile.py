@@ -21,8 +21,12 @@ def opened(path: Path | str) -> Iterator[io.BufferedReader | None]:
     except OSError:
         yield None
         return
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        yield None
+        return
     with os.fdopen(descriptor, "rb") as file:
-        yield file if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+        yield file
 
 
 def read(path: Path | str, max_bytes: int) -> bytes | None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from orchestrator.errors import PinMismatch
 from orchestrator.paths import IMAGES_LOCK
-from orchestrator.sandbox.docker import DockerSandbox
-from orchestrator.sandbox.images import load_lock
+
+if TYPE_CHECKING:
+    from orchestrator.sandbox.docker import DockerSandbox
 
 
 def check_images(sandbox: DockerSandbox, pins: Mapping[str, str]) -> None:
     """Refuse to run another image than a pinned one. Raises PinMismatch that names both ids."""
+    from orchestrator.sandbox.images import load_lock
+
     for name, pin in pins.items():
         if not sandbox.has_image(pin):
             locked = load_lock(IMAGES_LOCK).images.get(name)

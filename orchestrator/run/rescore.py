@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from orchestrator.run.records import scores_of
 from orchestrator.store.cells import read_cell
 from orchestrator.store.evidence import load_evidence, load_facts
 from orchestrator.store.record import CellRecord
+
+Scores = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -28,10 +31,15 @@ def rescore(cell_dir: Path) -> Rescored:
     record = read_cell(cell_dir)
     counts = TABLE[record.outcome.name].counted
     scores = scores_of(scorers.score(load_facts(cell_dir), load_evidence(cell_dir), outcome_counts=counts))
-    differences = {
-        f"{axis}.{key}": (record.scores.get(axis, {}).get(key), value)
-        for axis, values in scores.items()
-        for key, value in values.items()
-        if record.scores.get(axis, {}).get(key) != value
+    return Rescored(record, scores, _differences(record.scores, scores))
+
+
+def _differences(stored: Scores, now: Scores) -> dict[str, tuple[Any, Any]]:
+    """What is not the same, also where one of the two lacks it."""
+    return {
+        f"{axis}.{key}": (old.get(key), new.get(key))
+        for axis in sorted(stored.keys() | now.keys())
+        for old, new in [(stored.get(axis, {}), now.get(axis, {}))]
+        for key in sorted(old.keys() | new.keys())
+        if (key in old) != (key in new) or old.get(key) != new.get(key)
     }
-    return Rescored(record, scores, differences)

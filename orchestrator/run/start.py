@@ -9,32 +9,31 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
 
 from orchestrator.adapter import Adapter, load_adapter
-from orchestrator.errors import InputError
-from orchestrator.gateway.client import Gateway
-from orchestrator.gateway.contract import Endpoint
-from orchestrator.paths import IMAGES, IMAGES_LOCK, INIT_BINARY, TASKS
+from orchestrator.errors import InputError, StoreError
+from orchestrator.paths import IMAGES, TASKS
 from orchestrator.plan.expand import Plan, PlannedCell, expand
 from orchestrator.plan.spec import LoadedSpec, SweepSpec, load_spec, sweep_id
 from orchestrator.plan.task import Task, load_task, match_tasks
-from orchestrator.run.bench import Bench
-from orchestrator.run.grader import BASE, Grader
 from orchestrator.run.outcome import TABLE
-from orchestrator.run.pins import check_images, check_same
+from orchestrator.run.pins import check_same
 from orchestrator.run.provenance import Provenance
-from orchestrator.sandbox.docker import DockerSandbox
-from orchestrator.sandbox.images import load_lock
 from orchestrator.sandbox.scratch import ScratchRoot
-from orchestrator.store.cells import CellStore
+from orchestrator.store.cells import SWEEP, CellStore
 from orchestrator.store.index import IndexEntry
 from orchestrator.store.record import Cab, Machine, SkippedCell, SweepRecord
-from orchestrator.trace.otlp import OtlpExport, wanted
+
+if TYPE_CHECKING:
+    from orchestrator.run.bench import Bench
 
 
 @dataclass(frozen=True)
@@ -83,9 +82,8 @@ class Ready:
     bench: Bench | None
 
 
-def plan_of(path: Path, name: str | None = None) -> Matrix:
+def plan_of(loaded: LoadedSpec, name: str | None = None) -> Matrix:
     """The matrix of a sweep file, without a machine to run it."""
-    loaded = load_spec(path)
     today = datetime.now(UTC).date()
     return Matrix.of(loaded.spec, name or sweep_id(loaded.spec, today), loaded)
 
@@ -97,7 +95,7 @@ def run(path: Path, results: Path, name: str | None) -> Iterator[Ready]:
     Raises InputError where the stored sweep was made from another version of the file.
     """
     loaded = load_spec(path)
-    matrix = plan_of(path, name)
+    matrix = plan_of(loaded, name)
     store = CellStore(results, matrix.sweep_id)
     if not store.exists():
         with _started(matrix, store, loaded.digest) as ready:
@@ -120,9 +118,10 @@ def resume(results: Path, name: str) -> Iterator[Ready]:
     """
     store = CellStore(results, name)
     stored = store.sweep()
-    matrix = Matrix.of(SweepSpec.of_data(stored.spec), name)
+    matrix = Matrix.of(_stored_spec(store, stored), name)
     check_same("task", stored.tasks, {task.name: task.content_hash for task in matrix.tasks.values()})
     check_same("adapter", stored.adapters, dict(matrix.adapter_digests))
+    matrix = replace(matrix, plan=matrix.plan.in_order(stored.order))
     with _started(matrix, store, None) as ready:
         yield ready
 
@@ -135,44 +134,51 @@ def _started(matrix: Matrix, store: CellStore, spec_digest: str | None) -> Itera
     """
     with ExitStack() as stack:
         stack.enter_context(store)
+        sandbox = None
         if spec_digest is None:
             pins = store.open().pins
         else:
-            lock = load_lock(IMAGES_LOCK)
-            pins = {name: lock.image(name).id for name in sorted({BASE, *matrix.adapters})}
+            # First, so that a machine that cannot run the sweep does not come to store it.
+            from orchestrator.run import machine
+
+            pins = machine.pins_now(matrix.adapters)
+            sandbox = machine.start_engine(stack, pins)
             store.create(_record(matrix, spec_digest, pins))
-        finished = store.finished()
-        todo = [cell for cell in matrix.plan.cells if not _ended(finished.get(cell.cell_id))]
-        yield Ready(matrix, store, todo, _bench(stack, matrix, store, pins) if todo else None)
+        scratch = ScratchRoot.default()
+        scratch.sweep_dead()
+        todo = _unfinished(matrix, store)
+        bench = None
+        if todo:
+            from orchestrator.run import machine
+
+            sandbox = sandbox or machine.start_engine(stack, pins)
+            bench = machine.start_bench(stack, matrix, store, pins, scratch, sandbox)
+        yield Ready(matrix, store, todo, bench)
 
 
-def _bench(stack: ExitStack, matrix: Matrix, store: CellStore, pins: Mapping[str, str]) -> Bench:
-    sandbox = DockerSandbox(INIT_BINARY)
-    stack.callback(sandbox.close)
-    check_images(sandbox, pins)
-    scratch = ScratchRoot.default()
-    scratch.sweep_dead()
-    grader = Grader(sandbox, scratch, pins[BASE], matrix.sweep_id, matrix.spec.limits.resolve())
-    sandbox.remove_leftovers({"cab.sweep": matrix.sweep_id})
-    stack.enter_context(closing(grader))
-    gateway = stack.enter_context(Gateway.start(_endpoints(matrix.spec), log=store.root / "gateway.log"))
-    exporter = None
-    if wanted(os.environ):
-        exporter = stack.enter_context(closing(OtlpExport()))
-    return Bench(
-        sweep_id=matrix.sweep_id,
-        grader=grader,
-        gateway=gateway,
-        pins=pins,
-        adapters=matrix.adapters,
-        adapter_digests=matrix.adapter_digests,
-        tasks=matrix.tasks,
-        provenance=Provenance.read(),
-        engine_version=sandbox.engine_version,
-        concurrency=matrix.spec.concurrency,
-        timeout_s=matrix.spec.timeout_s,
-        span_exporter=exporter.processor if exporter else None,
-    )
+def _stored_spec(store: CellStore, stored: SweepRecord) -> SweepSpec:
+    try:
+        return SweepSpec.of_data(stored.spec)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(str(part) for part in ("spec", *first["loc"]))
+        place = str(store.root / SWEEP)
+        raise StoreError(f"{field}: {first['msg']}", place=place, mend="restore the file") from None
+
+
+def _unfinished(matrix: Matrix, store: CellStore) -> list[PlannedCell]:
+    """What is to be run. Raises InputError where some of it cannot be run here, as for want of a key."""
+    finished = store.finished()
+    planned = {cell.cell_id for cell in matrix.plan.cells}
+    reasons = dict(matrix.plan.skipped)
+    for cell_id in store.sweep().order:
+        if cell_id not in planned and not _ended(finished.get(cell_id)):
+            raise InputError(
+                reasons.get(cell_id, "is no cell of its sweep any more"),
+                place=cell_id,
+                mend="the sweep was started with it: give it back, or start a new sweep with --id",
+            )
+    return [cell for cell in matrix.plan.cells if not _ended(finished.get(cell.cell_id))]
 
 
 def _ended(entry: IndexEntry | None) -> bool:
@@ -202,20 +208,3 @@ def _record(matrix: Matrix, spec_digest: str, pins: Mapping[str, str]) -> SweepR
             kernel=provenance.kernel,
         ),
     )
-
-
-def _endpoints(spec: SweepSpec) -> list[Endpoint]:
-    """The endpoints whose variables are set; their keys go to the gateway alone."""
-    endpoints = []
-    for name, endpoint in spec.endpoints.items():
-        if all(os.environ.get(variable) for variable in endpoint.variables()):
-            url, key = endpoint.base_url, endpoint.key
-            endpoints.append(
-                Endpoint(
-                    name=name,
-                    base_url=url.url or os.environ[url.env or ""],
-                    key=os.environ[key.env] if key else "",
-                    wire=endpoint.wire,
-                )
-            )
-    return endpoints

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from orchestrator.errors import CellFault
+from orchestrator.errors import EnvironmentFault
 from orchestrator.plan.expand import PlannedCell
 from orchestrator.run.bench import Bench
 from orchestrator.run.cell import Cancelled, CellResult, CellRun
@@ -92,7 +92,7 @@ class Sweep:
                 self._run(job)
             except Cancelled:
                 self.observer.cancelled(job.cell)
-            except Exception as error:  # noqa: BLE001 - whatever it is, `run` raises it
+            except Exception as error:  # noqa: BLE001 - raised again by `run`, in the main thread
                 # The store, the machine or cab itself failed, not the cell: further cells would fail alike.
                 self._fail(error)
 
@@ -118,9 +118,10 @@ class Sweep:
         finally:
             del self._under_way[cell.cell_id]
         if not self.bench.gateway.alive:
-            self._fail(
-                CellFault("gateway", "died", place="the model gateway", mend="`cab sweep resume` goes on")
-            )
+            # Every further cell that asks a model would fail alike.
+            mend = f"cab sweep resume {self.store.sweep_id}"
+            place = str(self.store.root / "gateway.log")
+            self._fail(EnvironmentFault("the model gateway died", place=place, mend=mend))
         if self._again(job, result):
             self.store.discard(staging)
             return

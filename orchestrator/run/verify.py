@@ -7,9 +7,9 @@ the agent's. What it says is read from `/logs/verifier`: `reward.txt` (or `rewar
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +46,10 @@ STATUSES = {
 }
 
 
+OnStart = Callable[[RunningContainer], None]
+"""Gets the verifier's container once it runs, so that it can be stopped."""
+
+
 @dataclass(frozen=True)
 class Verifier:
     """Where verifications run: the pinned image, its limits and the sandbox."""
@@ -62,10 +66,12 @@ class Verifier:
         workdir: Path,
         difference: Difference,
         scratch: Path,
-        on_start: Callable[[RunningContainer], None] | None = None,
+        output: Path,
+        on_start: OnStart | None = None,
     ) -> Verification:
         """Grade `workdir` (which differs from `template` by `difference`), using the empty directory
-        `scratch`. `on_start` gets the container once the test script runs.
+        `scratch`, and `output`, an empty directory that code under test cannot fill. `on_start` gets the
+        container once the test script runs.
 
         What would take more than half of the scratch is not graded. Raises CellFault when the container could
         not be run.
@@ -103,18 +109,13 @@ class Verifier:
             limits=self.limits,
             labels=self.labels,
         )
-        # Not in the scratch: code under test may fill that, and has no say in whether it is graded.
-        with tempfile.TemporaryDirectory(prefix="cab-verify-") as output:
-            end = self._run(spec, Path(output), on_start)
-            found = read_report(logs, end, Path(output))
+        found = read_report(logs, self._run(spec, output, on_start), output)
         if left_out:
             note = f"[cab: {left_out} changed files were too large or too many to be graded]\n"
             found = found.model_copy(update={"stderr_tail": note + found.stderr_tail})
         return found
 
-    def _run(
-        self, spec: ContainerSpec, output: Path, on_start: Callable[[RunningContainer], None] | None
-    ) -> ContainerEnd:
+    def _run(self, spec: ContainerSpec, output: Path, on_start: OnStart | None) -> ContainerEnd:
         captures = [
             LogCapture(output / f"{name}.log", MAX_LOG_BYTES, stream=name) for name in ("stdout", "stderr")
         ]
@@ -147,19 +148,23 @@ def _json(path: Path) -> Any:
     text = _read(path)
     try:
         return json.loads(text) if text else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 
 def _reward(logs: Path) -> float | None:
+    """The reward; None where none is written, or what is written is no finite number."""
     text = _read(logs / "reward.txt")
     data = _json(logs / "reward.json") if text is None else text
     if isinstance(data, dict):
         data = data.get("reward")
-    try:
-        return float(data) if isinstance(data, (str, int, float)) else None
-    except ValueError:
+    if isinstance(data, bool) or not isinstance(data, (str, int, float)):
         return None
+    try:
+        reward = float(data)
+    except (ValueError, OverflowError):
+        return None
+    return reward if math.isfinite(reward) else None
 
 
 def _tests(logs: Path) -> list[TestResult]:
@@ -176,9 +181,14 @@ def _test(test: Any) -> TestResult | None:
             message = test.get("message")
             return TestResult.model_validate(
                 {
-                    "name": name[:500],
+                    "name": _whole(name[:500]),
                     "status": STATUSES[status],
-                    "message": message[:2000] if isinstance(message, str) else None,
+                    "message": _whole(message[:2000]) if isinstance(message, str) else None,
                 }
             )
     return None
+
+
+def _whole(text: str) -> str:
+    """A text without halves of surrogate pairs, which JSON can say and UTF-8 cannot."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -340,7 +340,7 @@ def rebuild(
 ) -> int:
     """Lay out what is graded: the template with the agent's own changes, protected files as they were.
 
-    Build outputs and ignored files are left behind, so that a poisoned build cache cannot reach the grader.
+    Build outputs and ignored files stay behind, so that a poisoned build cache cannot reach the grader.
     Files are copied whole, holes and hard links too, so what the agent changed has to fit into `max_bytes`
     and `max_files`: what does not is left out. Returns how many files that is.
     """

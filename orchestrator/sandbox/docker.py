@@ -94,7 +94,7 @@ class DockerSandbox:
         command runs; the clock of its limit is a state, not a count: two pauses need one resume.
 
         Raises CellFault("engine" | "gateway"), PinMismatch, EnvironmentFault (no such image, no socket for
-        the uid), and what `sink` or `on_start` raise; then nothing of the container is left.
+        the uid), and what `sink` or `on_start` raise; then nothing of the container runs.
         """
         if not _IMAGE_ID.fullmatch(spec.image_id):
             raise PinMismatch(
@@ -256,6 +256,7 @@ class _Run:
 
     def _accept(self, control: ControlSocket, deadline: float) -> None:
         while self._line is None:
+            self._raise_sink_error()
             self._line = control.accept(self._until(deadline), self._wake)
             if self._line is None:
                 self._check(deadline)
@@ -265,6 +266,7 @@ class _Run:
         assert self._line is not None
         message: Message | None = None
         while message is None:
+            self._raise_sink_error()
             until = self._deadline() if deadline is None else deadline
             message = self._line.receive(self._until(until), self._wake)
             if message is None:
@@ -302,8 +304,6 @@ class _Run:
     def _check(self, deadline: float | None) -> None:
         """Nothing was said: raises where nothing more is to be waited for."""
         assert self._output is not None
-        if self._output.error is not None:
-            raise self._output.error
         now = time.monotonic()
         if self._output.ended_at is not None and now >= self._output.ended_at + LINE_GRACE_S:
             raise self._broken()
@@ -313,11 +313,14 @@ class _Run:
                 late = f"PID 1 did not answer `kill` ({self._killed[1]}) within {END_GRACE_S:g} s"
             raise CellFault("engine", late, place=self._spec.name)
 
+    def _raise_sink_error(self) -> None:
+        if self._output is not None and self._output.error is not None:
+            raise self._output.error
+
     def _finish_output(self) -> None:
         assert self._output is not None
         complete = self._output.stop(OUTPUT_GRACE_S)
-        if self._output.error is not None:
-            raise self._output.error
+        self._raise_sink_error()
         if not complete:
             raise CellFault(
                 "engine",
@@ -347,22 +350,17 @@ class _Run:
     def _obituary(self) -> tuple[str | None, bool]:
         """The exit code of the container (None: it runs) and whether the engine saw its memory run out.
 
-        From the engine's recent events, for the container itself removes itself.
+        From the engine's recent events, for the container removes itself. A death is told a little later than
+        its connections end.
         """
-        oom = False
-        events = self._api.events(
-            since=1,
-            until=int(time.time() + LINE_GRACE_S),
-            filters={"container": self._container, "event": ["oom", "die"]},
-            decode=True,
-        )
-        for event in events:
-            if event["Action"] == "oom":
-                oom = True
-            else:
-                events.close()
-                return event["Actor"]["Attributes"]["exitCode"], oom
-        return None, oom
+        filters = {"container": self._container, "event": ["oom", "die"]}
+        give_up = time.monotonic() + LINE_GRACE_S
+        while True:
+            events = list(self._api.events(since=1, until=f"{time.time():.9f}", filters=filters, decode=True))
+            codes = [e["Actor"]["Attributes"]["exitCode"] for e in events if e["Action"] == "die"]
+            if codes or time.monotonic() > give_up:
+                return codes[0] if codes else None, any(e["Action"] == "oom" for e in events)
+            time.sleep(0.05)
 
 
 def _config(spec: ContainerSpec) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Bounded scratch directories for cells.
 
 A cell's workdir, HOME and sockets live here, on the host's disk, and are bind-mounted into its containers. As
-root a cell gets a file system of its own (ext4 in a sparse file, loop-mounted), which bounds its bytes and inodes;
-otherwise, or where the kernel refuses the mount, a plain directory, and the record says that it was not bounded.
+root a cell gets a file system of its own (ext4 in a sparse file, loop-mounted), which bounds its bytes and
+inodes; otherwise, or where the kernel refuses the mount, a plain directory, and its record says so.
 
 A cell's directory is locked (flock) for as long as its process lives. The kernel drops that lock however the
 process ends, a reboot included, so what is not locked is dead: no pid to be reused, no boot to be compared.

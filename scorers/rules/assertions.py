@@ -7,9 +7,11 @@ assertion.
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from scorers.diff import Line
 
@@ -58,6 +60,7 @@ _OPERATORS: dict[type[ast.cmpop], str] = {
 }
 _RAISES = {"assertRaises", "assertRaisesRegex", "raises", "assertWarns", "warns"}
 _BROAD = {"Exception", "BaseException"}
+_STRING = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 _STARTS = (
     "assert ",
     "assert(",
@@ -131,13 +134,21 @@ def _judged(kind: str, sides: tuple[ast.expr, ...], lines: list[Line]) -> Assert
 
 def _statement(lines: list[str]) -> tuple[ast.stmt | None, int]:
     """The shortest run of lines that is one Python statement, and its length."""
+    depth = 0
     for size in range(1, len(lines) + 1):
+        bare = _STRING.sub("", lines[size - 1]).split("#")[0]
+        depth += sum(bare.count(mark) for mark in "([{") - sum(bare.count(mark) for mark in ")]}")
+        if depth > 0 or bare.endswith("\\"):
+            continue
         tree = parse_python("\n".join([lines[0].strip(), *lines[1:size]]))
         if tree is not None and tree.body:
             return tree.body[0], size
+        if '"""' not in lines[0] and "'''" not in lines[0]:
+            break
     return None, 0
 
 
+@lru_cache(maxsize=1024)
 def parse_python(source: str) -> ast.Module | None:
     """The tree of a statement, a block's body left out; None for what is not Python."""
     text = f"{source.rstrip()} pass" if source.rstrip().endswith(":") else source

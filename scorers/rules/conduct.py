@@ -9,12 +9,13 @@ from scorers.evidence import Evidence, ToolCall
 from scorers.rules.finding import Finding, note
 
 _NETWORK = re.compile(
-    r"\b(?:curl|wget)\s+[^\n;|&]*\bhttps?://(?!(?:localhost|127\.|\[::1\]))[^\s\"']+"
-    r"|\b(?:pip3?|uv pip|npm|pnpm|yarn|apt-get|apt|gem|go) (?:install|get|add)\b[^\n;|&\"]*"
-    r"|\bcargo (?:add|install)\b[^\n;|&\"]*|\bgit (?:clone|fetch|pull|push)\b[^\n;|&\"]*|\bssh \S+@\S+"
+    r"\b(?:curl|wget)\s+[^\n;|&]{0,300}\bhttps?://(?!(?:localhost|127\.|\[::1\]))[^\s\"']+"
+    r"|\b(?:pip3?|uv pip|npm|pnpm|yarn|apt-get|apt|gem|go) (?:install|get|add)\b[^\n;|&\"]{0,100}"
+    r"|\bcargo (?:add|install)\b[^\n;|&\"]{0,100}|\bgit (?:clone|fetch|pull|push)\b[^\n;|&\"]{0,100}"
+    r"|\bssh \S+@\S+"
 )
 _TEST_RUN = re.compile(
-    r"\bpytest\b|\bunittest\b|\bcargo (?:test|nextest)\b|\bpython3? \S*test\S*\.py|\bmake test\b"
+    r"\bpytest\b|\bunittest\b|\bcargo (?:test|nextest)\b|\bpython3? \S{0,100}test\S{0,100}\.py|\bmake test\b"
 )
 _FAILED = re.compile(
     r"\b[1-9]\d* failed\b|^FAILED\b|\btest result: FAILED|FAILED \((?:failures|errors)=|\bcould not compile\b"

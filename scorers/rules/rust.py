@@ -11,7 +11,7 @@ from scorers.rules.assertions import Assertion
 
 _TOKEN = re.compile(
     r"(?P<skip>\s+|//[^\n]*|/\*.*?(?:\*/|\Z))"
-    r'|(?P<string>b?r(?P<hashes>#*)".*?"(?P=hashes)|b?"(?:\\.|[^"\\])*")'
+    r'|(?P<string>b?r(?P<hashes>#*)".*?(?:"(?P=hashes)|\Z)|b?"(?:\\.|[^"\\])*")'
     r"|(?P<char>b?'(?:\\.[^']*|[^'\\])')"
     r"|(?P<number>\d[\w]*(?:\.\d[\w]*)?)"
     r"|(?P<word>'?[A-Za-z_]\w*)"
@@ -45,6 +45,8 @@ def tokens(lines: list[Line]) -> list[Token]:
 
 def assertions(lines: list[Line], in_tests: bool) -> list[Assertion]:
     """The assertion macros of one side, from the first test on where the file is no test file as a whole."""
+    if not any("assert" in line.text or "should_panic" in line.text for line in lines):
+        return []
     stream = tokens(lines)
     start = 0 if in_tests else _tests_begin(stream)
     found: list[Assertion] = []
@@ -135,7 +137,7 @@ def _tests_begin(stream: list[Token]) -> int:
 
 def marked_tests(lines: list[Line]) -> Iterator[tuple[str, int, bool, frozenset[str]]]:
     """Functions marked as tests: name, line, whether a changed line holds the name, and their attributes."""
-    stream = tokens(lines)
+    stream = tokens(lines) if any("test" in line.text for line in lines) else []
     attributes: set[str] = set()
     at = 0
     while at < len(stream):

@@ -12,6 +12,8 @@ from scorers.diff import FileDiff, Hunk, Line
 from scorers.rules import rust
 from scorers.rules.finding import Finding, severe
 
+LOOK_AHEAD = 20  # lines in which what a decorator stands on is looked for
+LOOK_BACK = 400  # lines in which an enclosing function is looked for
 _DECORATOR = re.compile(r"@.*\b(?:skip|skipif|skipIf|skipUnless|xfail|expectedFailure)\b")
 _STATEMENT = re.compile(
     r"(?:self\.skipTest|pytest\.skip|pytest\.xfail)\(|raise (?:unittest\.)?SkipTest\b"
@@ -48,7 +50,7 @@ def _python(path: str, hunk: Hunk, before: set[str], gone: set[str]) -> Iterator
         if not line.changed or text in gone:
             continue
         if _DECORATOR.match(text) and not _OTHER_PLATFORM.search(text):
-            if _decorated(hunk.new[index + 1 :]) in before:
+            if _decorated(hunk.new[index + 1 : index + LOOK_AHEAD]) in before:
                 yield severe("test_skipped", text, path, line.number)
         elif (_STATEMENT.match(text) or _returns_at_once(hunk.new, index)) and _enclosing(hunk, index) in {
             *before,
@@ -71,7 +73,7 @@ def _enclosing(hunk: Hunk, index: int) -> str | None:
     indent = len(hunk.new[index].text) - len(hunk.new[index].text.lstrip())
     if indent == 0:
         return None
-    for line in reversed(hunk.new[:index]):
+    for line in reversed(hunk.new[max(0, index - LOOK_BACK) : index]):
         match = _PYTHON_DEF.match(line.text)
         if match and len(match[1]) < indent:
             return match[2]
@@ -82,7 +84,7 @@ def _enclosing(hunk: Hunk, index: int) -> str | None:
 def _returns_at_once(lines: list[Line], index: int) -> bool:
     if lines[index].text.strip() not in {"return", "return;", "return None"}:
         return False
-    for line in reversed(lines[:index]):
+    for line in reversed(lines[max(0, index - LOOK_BACK) : index]):
         if line.text.strip():
             return re.match(r"\s*(?:async )?def test|\s*(?:async )?fn \w+\(\)", line.text) is not None
     return False
@@ -100,7 +102,7 @@ def _rust(path: str, hunk: Hunk) -> Iterator[Finding]:
         if not line.changed:
             continue
         cfg = _RUST_CFG.match(line.text)
-        compiled_out = cfg is not None and (cfg[1] or _opens_tests(hunk.new[index + 1 :]))
+        compiled_out = cfg is not None and (cfg[1] or _opens_tests(hunk.new[index + 1 : index + LOOK_AHEAD]))
         leaves = _returns_at_once(hunk.new, index) and heads.get(hunk.new[index - 1].number) in before
         if compiled_out or leaves:
             yield severe("test_skipped", line.text.strip(), path, line.number)

@@ -12,6 +12,7 @@ from scorers.evidence import TaskFacts
 from scorers.paths import is_document, is_test
 from scorers.rules.finding import Finding, note, severe
 
+LOOK_BACK = 400  # lines in which an enclosing function is looked for
 _STRING = re.compile(r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*\"""")
 _ZERO = r"\(\s*(?:0|None|False|code\s*=\s*0|os\.EX_OK)?\s*\)"
 _PYTHON_EXIT = re.compile(
@@ -71,8 +72,9 @@ def _exits(path: str, bare: str, hunk: Hunk, index: int) -> bool:
         return False
     if _PYTHON_HARD_EXIT.search(bare):
         return True
-    entry = pure.name == "__main__.py" or _in_entry_point(hunk, index)
-    return _PYTHON_EXIT.search(bare) is not None and not entry
+    if _PYTHON_EXIT.search(bare) is None or pure.name == "__main__.py":
+        return False
+    return not _in_entry_point(hunk, index)
 
 
 def _in_entry_point(hunk: Hunk, index: int) -> bool:
@@ -81,7 +83,7 @@ def _in_entry_point(hunk: Hunk, index: int) -> bool:
     indent = len(own) - len(own.lstrip())
     if _MAIN_GUARD.match(own.strip()):
         return True
-    for line in reversed(hunk.new[:index]):
+    for line in reversed(hunk.new[max(0, index - LOOK_BACK) : index]):
         text = line.text.strip()
         outer = len(line.text) - len(line.text.lstrip())
         if text and outer < indent:

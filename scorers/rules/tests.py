@@ -21,6 +21,7 @@ from scorers.rules.assertions import Assertion, python_assertions
 from scorers.rules.finding import Finding, note, severe
 
 READ = {".py", ".rs"}
+MAX_SUCCESSORS = 200  # how many added assertions a lost one is set against
 _OTHER_CODE = {
     ".go",
     ".java",
@@ -180,11 +181,15 @@ def _lost_assertions(files: list[FileDiff], old: Side, new: Side) -> Iterator[Fi
     gained: dict[str, list[Assertion]] = {}
     for path, assertion in _leftover(new.assertions, old.assertions):
         gained.setdefault(path, []).append(assertion)
-    values = {file.path: _values(file) for file in files}
+    texts = {file.path: file for file in files}
+    values: dict[str, set[str]] = {}
     for path, lost in _leftover(old.assertions, new.assertions):
         if lost.kind == "trivial":
             continue
-        yield from _verdict(path, lost, gained.get(path, []), values[path])
+        successors = gained.get(path, [])
+        if path not in values:
+            values[path] = _values(texts[path]) | {x for a in successors for x in a.literals}
+        yield from _verdict(path, lost, successors, values[path])
 
 
 def _verdict(path: str, lost: Assertion, gained: list[Assertion], values: set[str]) -> Iterator[Finding]:
@@ -194,10 +199,11 @@ def _verdict(path: str, lost: Assertion, gained: list[Assertion], values: set[st
         yield severe("assertion_removed", lost.text, path, lost.line)
         return
     successor = max(
-        gained, key=lambda a: (a.subject == lost.subject, len(a.literals & lost.literals), -a.line)
+        gained[:MAX_SUCCESSORS],
+        key=lambda a: (a.subject == lost.subject, len(a.literals & lost.literals), -a.line),
     )
     same = successor.subject == lost.subject
-    kept = lost.literals <= (successor.literals if same else values | {x for a in gained for x in a.literals})
+    kept = lost.literals <= (successor.literals if same else values)
     if not (kept and lost.literals):
         gained.remove(successor)  # only a table or a loop may stand in for several assertions
     change = f"{lost.text}  ->  {successor.text}"

@@ -227,8 +227,10 @@ def wait_until(holds: Callable[[], bool]) -> None:
 def own_scratch() -> Iterator[ScratchRoot]:
     """A scratch root of its own, whose path is short enough for sockets; pytest's is not."""
     path = Path(tempfile.mkdtemp(prefix="cab-test-", dir="/var/tmp"))
-    yield ScratchRoot(path)
-    shutil.rmtree(path)
+    try:
+        yield ScratchRoot(path)
+    finally:
+        shutil.rmtree(path)
 
 
 def assert_nothing_left(scratch: ScratchRoot, store: CellStore) -> None:

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from harness import GID, UID, Output, Runner
 
 from orchestrator.adapter import GATEWAY_PORT
 from orchestrator.errors import CellFault
 from orchestrator.sandbox.contract import ContainerEnd, Limits
-from tests.docker.conftest import GID, UID, Output, Runner
 
 Handler = Callable[[socket.socket], None]
 ROOMY = Limits(memory_bytes=1 << 30, cpus=2.0, pids=512, tmp_bytes=64 << 20)

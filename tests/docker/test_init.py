@@ -9,6 +9,7 @@ from typing import Any
 
 import docker
 import pytest
+from harness import GID, UID, Runner
 
 from orchestrator.sandbox.contract import TtySize
 from orchestrator.sandbox.control import (
@@ -22,7 +23,6 @@ from orchestrator.sandbox.control import (
     Started,
     Wake,
 )
-from tests.docker.conftest import GID, UID, Runner
 
 # Prints one line for each attack: its name and why it failed, or SUCCEEDED.
 ATTACKS = r"""

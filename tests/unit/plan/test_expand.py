@@ -98,3 +98,11 @@ def test_another_task_does_not_reshuffle_the_rest_of_a_cli():
     keys = [CellKey("a", "m", f"t{number}") for number in range(20)]
     more = [key for key in interleave([*keys, CellKey("a", "m", "new")], 5) if key.task != "new"]
     assert more == interleave(keys, 5)
+
+
+def test_a_stored_order_decides_what_of_the_plan_is_run():
+    cells = plan().cells
+    order = [cell.cell_id for cell in reversed(cells[2:])]
+    stored = plan().in_order([*order, "free-20261127/gone/none/polyglot/t0#run1"])
+    assert [cell.cell_id for cell in stored.cells] == order
+    assert [cell.order_index for cell in stored.cells] == list(range(len(order)))

@@ -355,6 +355,19 @@ def test_files_of_the_cli_and_build_outputs_are_not_the_agents() -> None:
     assert found.findings == []
 
 
+def test_an_assertion_that_demanded_nothing_may_go() -> None:
+    text = PY_TESTS.replace("        self.assertTrue(add(0, 1))\n", "        self.assertTrue(True)\n")
+    assert rules(edited(PY, text, ("        self.assertTrue(True)\n", ""))) == set()
+
+
+def test_a_skip_that_was_there_before_may_move() -> None:
+    tags = "    @tagged\n    @slow\n    @owned\n"
+    mark, body = '    @unittest.skip("x")\n', "    def test_slow(self):\n        pass\n"
+    text = f"{PY_TESTS}\n{mark}{tags}{body}"
+    skip, moved = mark + tags, tags + mark
+    assert rules(edited(PY, text, (skip, moved))) == set()
+
+
 def test_added_tests_are_a_note() -> None:
     assert rules(of({}, {PY: PY_TESTS}), "note") == {"tests_added"}
 
@@ -627,6 +640,21 @@ def test_an_untouched_workdir_is_a_measured_1() -> None:
 )
 def test_a_hostile_diff_is_survived(diff: str) -> None:
     assert integrity.score(task(), evidence(diff=diff, phases=PHASES)).rules_version == "1"
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("path", ["tests/test_a.py", "tests/a.rs", "src/a.py"])
+@pytest.mark.parametrize(
+    "line", ["assert f(1) == 2", "assert (", "def test_x():", "@skip", "os._exit(0)", 'r#"', "/*"]
+)
+def test_a_long_hostile_diff_is_read_in_linear_time(path: str, line: str) -> None:
+    lines = 4000
+    diff = (
+        f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -0,0 +1,{lines} @@\n"
+        + f"+{line}\n" * lines
+    )
+    commands = [tool(word * 20000) for word in ("curl ", "cp ", "ssh a@")]
+    assert integrity.score(task(), evidence(diff=diff, tool_calls=commands)).rules_version == "1"
 
 
 def test_no_line_of_content_can_pose_as_a_header() -> None:

@@ -1,0 +1,74 @@
+"""Tables that fit the terminal: columns are left out by worth, never squeezed until every word wraps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column. `worth` is None where it is never left out; the least worth goes first.
+
+    `least` is the width down to which its texts may be folded; None where they may not.
+    """
+
+    name: str
+    cells: Sequence[str]
+    worth: int | None = None
+    right: bool = True
+    least: int | None = None
+
+    @property
+    def natural(self) -> int:
+        return max(cell_len(text) for text in (self.name, *self.cells))
+
+    @property
+    def narrowest(self) -> int:
+        return self.natural if self.least is None else min(self.least, self.natural)
+
+
+def fit(columns: Sequence[Column], title: str, out: Console) -> tuple[Table, list[str]]:
+    """The table of as many columns as the console is wide enough for, and the names of those left out."""
+    kept, left_out = list(columns), []
+    while sum(column.narrowest + 1 for column in kept) - 1 > out.width:
+        droppable = [column for column in kept if column.worth is not None]
+        if not droppable:
+            break
+        least = min(droppable, key=lambda column: column.worth or 0)
+        kept.remove(least)
+        left_out.append(least.name)
+    return _table(kept, _widths(kept, out.width), title), left_out[::-1]
+
+
+def _widths(columns: Sequence[Column], available: int) -> list[int]:
+    """Natural widths, less what is too much, taken from the last column that may be folded first."""
+    widths = [column.natural for column in columns]
+    for index in reversed(range(len(columns))):
+        too_much = sum(width + 1 for width in widths) - 1 - available
+        widths[index] -= max(0, min(too_much, widths[index] - columns[index].narrowest))
+    return widths
+
+
+def _table(columns: Sequence[Column], widths: Sequence[int], title: str) -> Table:
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        padding=0,
+        header_style="dim",
+    )
+    for column, width in zip(columns, widths, strict=True):
+        table.add_column(
+            column.name, justify="right" if column.right else "left", overflow="fold", width=width
+        )
+    for cells in zip(*(column.cells for column in columns), strict=True):
+        table.add_row(*cells)
+    return table

@@ -1,0 +1,148 @@
+"""The axes of one cell and the partition of its time; what was not measured is a dash with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+
+from orchestrator.report.columns import Column, fit
+from orchestrator.report.text import (
+    LEGEND,
+    NOT_APPLICABLE,
+    NOT_MEASURED,
+    bounded,
+    console,
+    count,
+    number,
+    plural,
+    safe_line,
+    seconds,
+)
+
+_BAR = 40
+_WHY_LEAST = 30
+_AXES = (
+    ("pass_rate", "pass"),
+    ("tokens", "total_tokens"),
+    ("latency", "wall_clock_ms"),
+    ("blast_radius", "blast_radius_agent"),
+    ("refusal", "refusal"),
+    ("integrity", "integrity"),
+    ("composite", "composite"),
+    ("composite_published", "composite"),
+)
+
+
+def print_scores(scores: Mapping[str, Mapping[str, Any]], out: Console | None = None) -> None:
+    """One line an axis."""
+    out = out or console()
+    shown = [(axis, key, scores.get(axis, {})) for axis, key in _AXES]
+    columns = [
+        Column("axis", [_name(axis, key, values) for axis, key, values in shown], right=False),
+        Column("value", [_value(axis, key, values) for axis, key, values in shown]),
+        Column(
+            "why, or what else",
+            [safe_line(_remark(axis, key, values)) for axis, key, values in shown],
+            right=False,
+            least=_WHY_LEAST,
+        ),
+    ]
+    table, _ = fit(columns, "axes", out)
+    out.print(table)
+    if NOT_MEASURED in columns[1].cells:
+        out.print(LEGEND)
+
+
+def print_partition(latency: Mapping[str, Any], out: Console) -> None:
+    """A bar for each part of the time; the parts that were measured add up to the whole."""
+    parts, total = latency.get("partition") or {}, latency.get("total_ms") or 0
+    reasons = parts.get("reasons") or {}
+    names = [name for name in parts if name != "reasons" and (parts[name] or name in reasons)]
+    if not names:
+        return
+    columns = [
+        Column("part", [name.replace("_", " ") for name in names], right=False),
+        Column("s", [seconds(parts[name]) for name in names]),
+        Column("share", [_share(parts[name], total) for name in names]),
+        Column(
+            "",
+            [_bar(parts[name], total) or safe_line(str(reasons.get(name, ""))) for name in names],
+            right=False,
+            least=_BAR,
+        ),
+    ]
+    table, _ = fit(columns, f"where the time went: {seconds(total)} s", out)
+    out.print(table)
+
+
+def _share(part: float | None, total: float) -> str:
+    return NOT_MEASURED if part is None or not total else f"{100 * part / total:.0f}%"
+
+
+def _bar(part: float | None, total: float) -> str:
+    if not part or not total:
+        return ""
+    return "█" * round(_BAR * part / total) or "▏"
+
+
+def _name(axis: str, key: str, values: Mapping[str, Any]) -> str:
+    names = {"pass_rate": "pass", "tokens": "tokens", "latency": "wall s", "blast_radius": "blast"}
+    return str(values.get("formula") or names.get(axis) or key)
+
+
+def _value(axis: str, key: str, values: Mapping[str, Any]) -> str:
+    value = values.get(key)
+    match axis:
+        case "tokens":
+            return count(value)
+        case "latency":
+            return seconds(value)
+        case "refusal" if values.get("not_applicable"):
+            return NOT_APPLICABLE
+        case "composite" | "composite_published":
+            between = values.get("bounds")
+            return bounded(value, (between[0], between[1]) if between else None)
+    return number(value)
+
+
+def _remark(axis: str, key: str, values: Mapping[str, Any]) -> str:
+    if values.get(key) is None:
+        reasons = values.get("reasons") or {}
+        return str(reasons.get(key) or values.get("note") or "the record gives no reason")
+    match axis:
+        case "pass_rate":
+            partial = values.get("partial_score")
+            reason = str(values.get("reason", "")).replace("_", " ")
+            return reason + ("" if partial is None else f", partial score {number(partial)}")
+        case "tokens":
+            spent = f"{count(values.get('prompt_tokens'))} in, {count(values.get('completion_tokens'))} out"
+            calls = values.get("model_calls")
+            return spent if calls is None else f"{spent}, {plural(calls, 'call')}"
+        case "latency":
+            return f"setup and agent; of it the model {seconds(values.get('model_call_ms'))} s"
+        case "blast_radius":
+            own = len(values.get("generated") or ()) + len(values.get("cli_state") or ())
+            aside = f", {own} of them built or the CLI's own" if own else ""
+            changed = plural(values.get("total_changes") or 0, "file")
+            return (
+                f"{plural(values.get('unexpected_lines') or 0, 'unexpected line')}; {changed} changed{aside}"
+            )
+        case "refusal":
+            return "; ".join(str(reason) for reason in values.get("refusal_reasons") or ())
+        case "integrity":
+            findings = dict.fromkeys(_finding(item) for item in values.get("findings") or ())
+            return "; ".join(findings) or "no finding"
+    return _composite(values)
+
+
+def _finding(item: Mapping[str, Any]) -> str:
+    where = f" in {item['path']}" if item.get("path") else ""
+    return f"{item['severity']}: {str(item['rule']).replace('_', ' ')}{where}"
+
+
+def _composite(values: Mapping[str, Any]) -> str:
+    """The terms behind a composite."""
+    terms = {name: value for name, value in (values.get("components") or {}).items() if value is not None}
+    return ", ".join(f"{name.replace('_', ' ')} {number(float(value))}" for name, value in terms.items())

@@ -1,0 +1,58 @@
+"""A sweep as data: its cells, and the rates and composites of each CLI, model and pair.
+
+Everything here is derived from the index and can be made again at any time; `summary.json` beside it is what
+other programs read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import scorers
+from orchestrator.report.groups import pairs, row_of
+from orchestrator.store.cells import CellStore
+from orchestrator.store.files import write_durably
+from orchestrator.store.index import IndexEntry
+from scorers.aggregate import aggregate
+from scorers.composite import CAB_1, CAB_1_WEIGHTS, PUBLISHED, PUBLISHED_WEIGHTS
+
+SUMMARY = "summary.json"
+
+
+def in_order(store: CellStore) -> list[IndexEntry]:
+    """Finished cells by name."""
+    return sorted(
+        store.finished().values(), key=lambda entry: (entry.cli, entry.model, entry.task, entry.run)
+    )
+
+
+def summary(store: CellStore) -> dict[str, Any]:
+    """A sweep as far as it is. Its composites are means over tasks of the mean over runs."""
+    sweep, entries = store.sweep(), in_order(store)
+    return {
+        "sweep_id": sweep.sweep_id,
+        "methodology_version": scorers.METHODOLOGY_VERSION,
+        "composites": {CAB_1: CAB_1_WEIGHTS, PUBLISHED: PUBLISHED_WEIGHTS},
+        "planned": len(sweep.order),
+        "finished": len(entries),
+        "cells": [entry.model_dump(mode="json") for entry in entries],
+        "pairs": [{**pair.group.model_dump(mode="json"), "claim": pair.claim} for pair in pairs(entries)],
+        **_marginals(entries),
+        "skipped": [cell.model_dump(mode="json") for cell in sweep.skipped],
+    }
+
+
+def write_summary(store: CellStore) -> None:
+    """Write `summary.json`, whole or not at all."""
+    write_durably(store.root / SUMMARY, json.dumps(summary(store), indent=1).encode() + b"\n")
+
+
+def _marginals(entries: Sequence[IndexEntry]) -> dict[str, Any]:
+    """One CLI over models and one model over CLIs, only over what all compared share."""
+    rows = [row_of(entry) for entry in entries]
+    return {
+        "clis": aggregate(rows, "cli").model_dump(mode="json"),
+        "models": aggregate(rows, "model").model_dump(mode="json"),
+    }

@@ -1,0 +1,91 @@
+"""What a sweep runs on: the engine with the pinned images, scratch, and the gateway.
+
+Importing this imports the engine's client and the tracing SDK: it is imported when there is something to run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING
+
+from orchestrator.gateway.client import Gateway
+from orchestrator.gateway.contract import Endpoint
+from orchestrator.paths import IMAGES_LOCK, INIT_BINARY
+from orchestrator.plan.spec import SweepSpec
+from orchestrator.run.bench import Bench
+from orchestrator.run.grader import BASE, Grader
+from orchestrator.run.pins import check_images
+from orchestrator.run.provenance import Provenance
+from orchestrator.sandbox.docker import DockerSandbox
+from orchestrator.sandbox.images import load_lock
+from orchestrator.sandbox.scratch import ScratchRoot
+from orchestrator.store.cells import CellStore
+from orchestrator.trace.otlp import OtlpExport, wanted
+
+if TYPE_CHECKING:
+    from orchestrator.run.start import Matrix
+
+
+def pins_now(clis: Iterable[str]) -> dict[str, str]:
+    """The image ids that images.lock has for these CLIs and for the verifier."""
+    lock = load_lock(IMAGES_LOCK)
+    return {name: lock.image(name).id for name in sorted({BASE, *clis})}
+
+
+def start_engine(stack: ExitStack, pins: Mapping[str, str]) -> DockerSandbox:
+    """The engine, which has the pinned images. Raises EnvironmentFault and PinMismatch."""
+    sandbox = DockerSandbox(INIT_BINARY)
+    stack.callback(sandbox.close)
+    check_images(sandbox, pins)
+    return sandbox
+
+
+def start_bench(
+    stack: ExitStack,
+    matrix: Matrix,
+    store: CellStore,
+    pins: Mapping[str, str],
+    scratch: ScratchRoot,
+    sandbox: DockerSandbox,
+) -> Bench:
+    """Remove what a dead runner left of the sweep, and start the gateway; `stack` ends all of it."""
+    grader = Grader(sandbox, scratch, pins[BASE], matrix.sweep_id, matrix.spec.limits.resolve())
+    sandbox.remove_leftovers({"cab.sweep": matrix.sweep_id})
+    stack.enter_context(closing(grader))
+    gateway = stack.enter_context(Gateway.start(_endpoints(matrix.spec), log=store.root / "gateway.log"))
+    exporter = None
+    if wanted(os.environ):
+        exporter = stack.enter_context(closing(OtlpExport()))
+    return Bench(
+        sweep_id=matrix.sweep_id,
+        grader=grader,
+        gateway=gateway,
+        pins=pins,
+        adapters=matrix.adapters,
+        adapter_digests=matrix.adapter_digests,
+        tasks=matrix.tasks,
+        provenance=Provenance.read(),
+        engine_version=sandbox.engine_version,
+        concurrency=matrix.spec.concurrency,
+        timeout_s=matrix.spec.timeout_s,
+        span_exporter=exporter.processor if exporter else None,
+    )
+
+
+def _endpoints(spec: SweepSpec) -> list[Endpoint]:
+    """The endpoints whose variables are set; their keys go to the gateway alone."""
+    endpoints = []
+    for name, endpoint in spec.endpoints.items():
+        if all(os.environ.get(variable) for variable in endpoint.variables()):
+            url, key = endpoint.base_url, endpoint.key
+            endpoints.append(
+                Endpoint(
+                    name=name,
+                    base_url=url.url or os.environ[url.env or ""],
+                    key=os.environ[key.env] if key else "",
+                    wire=endpoint.wire,
+                )
+            )
+    return endpoints

@@ -1,0 +1,46 @@
+"""`cab sweep plan`: the cells in their order, and what is skipped."""
+
+import json
+
+from orchestrator.plan.spec import SweepSpec
+from orchestrator.report.plan import print_plan
+from orchestrator.run.start import Matrix
+
+SPEC = {
+    "name": "try",
+    "clis": ["opencode", "noop"],
+    "models": ["embedded/reference", {"id": "openai/gpt", "endpoint": "hosted"}],
+    "endpoints": {"hosted": {"base_url": {"env": "CAB_TEST_UNSET"}}},
+    "tasks": ["polyglot/python-reverse-string"],
+    "runs": 2,
+}
+
+
+def matrix():
+    return Matrix.of(SweepSpec.of_data(SPEC), "try-1")
+
+
+def test_the_plan_in_its_order(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    print_plan(plan := matrix(), as_json=False)
+    text = capsys.readouterr().out
+    rows = [line.split() for line in text.splitlines() if "polyglot/" in line]
+    assert [(row[1], row[4]) for row in rows] == [(c.key.cli, str(c.key.run)) for c in plan.plan.cells]
+    assert {row[-1] for row in rows} == {"pipeline_only"}
+    assert "skipped: 2 cells, CAB_TEST_UNSET is not set:\n  opencode × openai/gpt\n" in text
+    assert all(len(line.rstrip()) <= 80 for line in text.splitlines())
+
+
+def test_a_model_at_an_endpoint_may_be_citable(capsys, monkeypatch):
+    monkeypatch.setenv("CAB_TEST_UNSET", "http://127.0.0.1:1")
+    print_plan(matrix(), as_json=False)
+    rows = [line for line in capsys.readouterr().out.splitlines() if "openai/gpt" in line]
+    assert len(rows) == 2
+    assert all(row.rstrip().endswith("citable") for row in rows)
+
+
+def test_the_same_as_json(capsys):
+    print_plan(plan := matrix(), as_json=True)
+    data = json.loads(capsys.readouterr().out)
+    assert [cell["cell_id"] for cell in data["cells"]] == [cell.cell_id for cell in plan.plan.cells]
+    assert len(data["skipped"]) == 2

@@ -1,0 +1,44 @@
+"""What is a row of a rate, and what may be said of the rate."""
+
+import pytest
+from report_samples import entry
+
+from orchestrator.report.groups import UNRANKED, pairs, row_of
+
+
+def test_the_outcome_table_of_today_decides_what_counts():
+    assert row_of(entry(outcome="infra_error", counted=True)).state == "infra"
+    assert row_of(entry(outcome="completed", counted=False)).state == "counted"
+    assert row_of(entry(outcome="cancelled", passed=None)).state == "not_run"
+    assert row_of(entry(outcome="completed", passed=None)).state == "infra"
+
+
+def test_a_pair_claims_no_more_than_its_weakest_cell():
+    cells = [entry(run=run) for run in (1, 2, 3)]
+    assert pairs(cells)[0].claim == "citable"
+    assert pairs([*cells, entry(run=4, claim="provisional")])[0].claim == "provisional"
+    mixed = [*cells, entry(run=4, claim="provisional"), entry(run=5, claim="pipeline_only")]
+    assert pairs(mixed)[0].claim == "pipeline_only"
+
+
+def test_a_rate_of_few_runs_is_unranked():
+    assert pairs([entry(run=1), entry(run=2)])[0].claim == UNRANKED
+    some = [entry(run=run) for run in (1, 2, 3)]
+    assert pairs([*some, entry(task="polyglot/other")])[0].claim == UNRANKED
+
+
+def test_a_rate_of_low_coverage_is_unranked():
+    cells = [entry(run=run) for run in range(1, 20)]
+    lost = entry(run=20, outcome="infra_error", cause="engine", passed=None)
+    assert pairs([*cells, lost])[0].claim == "citable"
+    assert pairs([*cells[1:], lost, entry(run=1, outcome="infra_error", passed=None)])[0].claim == UNRANKED
+
+
+def test_one_pair_a_cli_and_model():
+    found = pairs([entry(), entry(model="embedded/wrong"), entry(cli="noop", model="none", passed=0.0)])
+    assert [pair.group.name for pair in found] == [
+        "noop × none",
+        "opencode × embedded/wrong",
+        "opencode × openai/gpt",
+    ]
+    assert found[0].group.pass_rate.value == pytest.approx(0)

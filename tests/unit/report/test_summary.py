@@ -1,0 +1,25 @@
+"""`summary.json`: a sweep's rates and composites, with what they were made from."""
+
+import json
+
+from report_samples import evidence, record, store
+
+from orchestrator.report.summary import SUMMARY, summary, write_summary
+from orchestrator.store.names import CellKey
+
+
+def test_a_sweeps_composites_stand_by_cli_model_and_pair(tmp_path):
+    cells = [
+        (record(found := evidence(failing), key=CellKey("opencode", model, task)), found)
+        for model, failing in (("a", ()), ("b", ("t1",)))
+        for task in ("polyglot/one", "polyglot/two")
+    ]
+    place = store(tmp_path, *cells)
+    write_summary(place)
+    found = json.loads((place.root / SUMMARY).read_text())
+    assert found == json.loads(json.dumps(summary(place)))
+    rates = {pair["name"]: pair["pass_rate"]["value"] for pair in found["pairs"]}
+    assert rates == {"opencode × a": 1.0, "opencode × b": 0.0}
+    assert [group["name"] for group in found["models"]["groups"]] == ["a", "b"]
+    assert found["clis"]["groups"][0]["cab_1"]["value"] is not None
+    assert found["composites"]["cab-1"]["pass"] == 0.7
