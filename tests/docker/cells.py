@@ -1,13 +1,16 @@
 """Cells whose CLI is a few lines of Python and whose model is a stub; all else is what a sweep is run with.
 
-A CLI is a program given to `python3 -c` in the base image. The stub is an OpenAI chat endpoint on loopback whose
-answers are chosen by the model's name, and which counts what it was asked.
+A CLI is a program given to `python3 -c` in the base image. The stub is an OpenAI chat endpoint on loopback
+whose answers are chosen by the model's name, and which counts what it was asked.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
+import tempfile
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
@@ -17,12 +20,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import docker
+
 from orchestrator.adapter import Adapter, Launch, LaunchContext
 from orchestrator.gateway.client import Gateway
 from orchestrator.gateway.contract import Endpoint
-from orchestrator.paths import IMAGES_LOCK, INIT_BINARY
+from orchestrator.paths import IMAGES_LOCK, INIT_BINARY, TASKS
 from orchestrator.plan.expand import PlannedCell
-from orchestrator.plan.task import Task
+from orchestrator.plan.task import Task, load_task
 from orchestrator.run.bench import Bench
 from orchestrator.run.grader import BASE, Grader
 from orchestrator.run.outcome import Outcome
@@ -31,6 +36,7 @@ from orchestrator.sandbox.contract import Limits
 from orchestrator.sandbox.docker import DockerSandbox
 from orchestrator.sandbox.images import load_lock
 from orchestrator.sandbox.scratch import ScratchRoot
+from orchestrator.store.cells import CellStore
 from orchestrator.store.index import IndexEntry
 from orchestrator.store.names import CellKey
 from orchestrator.store.record import Cab, Machine, SkippedCell, SweepRecord
@@ -45,6 +51,10 @@ LIMITS = Limits(
     scratch_bytes=128 << 20,
     scratch_inodes=5000,
 )
+TASK = "polyglot/python-reverse-string"
+SHORT, TWO_CALLS = "polyglot/short", "polyglot/two-calls"
+NO_REWARD, NO_IMPORT, SLOW_TESTS = "polyglot/no-reward", "polyglot/no-import", "polyglot/slow-tests"
+SHORT_S = 3.0
 DIGEST = f"sha256:{0:064x}"
 TOKENS_IN, TOKENS_OUT = 100, 10
 
@@ -52,9 +62,10 @@ PRELUDE = """
 import json, os, signal, sys, time, urllib.request
 
 def ask(credential=os.environ["CREDENTIAL"]):
+    body = {"model": "m", "temperature": 0, "messages": [{"role": "user", "content": "go"}]}
     request = urllib.request.Request(
         "http://127.0.0.1:8377/v1/chat/completions",
-        json.dumps({"model": "m", "temperature": 0, "messages": [{"role": "user", "content": "go"}]}).encode(),
+        json.dumps(body).encode(),
         {"Authorization": "Bearer " + credential, "Content-Type": "application/json"},
     )
     with urllib.request.urlopen(request) as response:
@@ -123,7 +134,7 @@ Answers = Callable[[int], Answer]
 
 @dataclass
 class Stub:
-    """Serves the models of `answers`; `asked` counts requests by model, `keys` are the keys that came with them."""
+    """Serves the models of `answers`; `asked` counts requests by model, `keys` came with them."""
 
     answers: dict[str, Answers]
     asked: Counter[str] = field(default_factory=Counter)
@@ -172,6 +183,62 @@ class Stub:
             server.shutdown()
             thread.join()
             server.server_close()
+
+
+# The tasks, and where they run
+
+
+def tasks_in(root: Path) -> dict[str, Task]:
+    """One task as it is, with other limits, and with test scripts of its own that do not grade it."""
+    plain = load_task(TASKS, TASK)
+    found = {
+        TASK: plain,
+        SHORT: plain.model_copy(update={"name": SHORT, "agent_timeout_s": SHORT_S}),
+        TWO_CALLS: plain.model_copy(update={"name": TWO_CALLS, "max_turns": 2}),
+    }
+    load = "import sys; sys.path.append('/workdir'); import src.reverse; print('loaded')"
+    scripts = {
+        NO_REWARD: "exit 7",
+        NO_IMPORT: f'python3 -I -c "{load}" | grep -q loaded || exit 7\nexec cab-tests unittest',
+        SLOW_TESTS: "exec sleep 200",
+    }
+    for name, script in scripts.items():
+        shutil.copytree(plain.path, root / name)
+        (root / name / "tests" / "test.sh").write_text(f"#!/bin/sh\n# {plain.canary}\n{script}\n")
+        found[name] = load_task(root, name)
+    return found
+
+
+def containers_of(sweep_id: str) -> list[str]:
+    """Names of the sweep's containers, whatever their state."""
+    with closing(docker.APIClient(version="auto", **docker.utils.kwargs_from_env())) as api:
+        found = api.containers(all=True, filters={"label": f"cab.sweep={sweep_id}"})
+    return [container["Names"][0] for container in found]
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@contextmanager
+def own_scratch() -> Iterator[ScratchRoot]:
+    """A scratch root of its own, whose path is short enough for sockets; pytest's is not."""
+    path = Path(tempfile.mkdtemp(prefix="cab-test-", dir="/var/tmp"))
+    try:
+        yield ScratchRoot(path)
+    finally:
+        shutil.rmtree(path)
+
+
+def assert_nothing_left(scratch: ScratchRoot, store: CellStore) -> None:
+    """Neither container, mount, scratch nor staging of the sweep. The engine may still be removing one."""
+    wait_until(lambda: containers_of(store.sweep_id) == [])
+    assert [path.name for path in scratch.path.iterdir() if path.is_dir()] == []
+    assert str(scratch.path) not in Path("/proc/self/mountinfo").read_text()
+    assert list((store.root / ".staging").iterdir()) == []
 
 
 # The bench
@@ -239,7 +306,7 @@ def sweep_record(
 class Watcher:
     """An observer that remembers, by cell id, and calls `on_stage` at each stage."""
 
-    on_stage: Callable[[str], None] = lambda stage: None
+    on_stage: Callable[[str], None] = lambda _: None
     starts: Counter[str] = field(default_factory=Counter)
     retries: Counter[str] = field(default_factory=Counter)
     ends: Counter[str] = field(default_factory=Counter)
@@ -249,12 +316,15 @@ class Watcher:
         self.starts[cell.cell_id] += 1
 
     def stage(self, cell: PlannedCell, stage: str) -> None:
+        del cell
         self.on_stage(stage)
 
     def retrying(self, cell: PlannedCell, outcome: Outcome) -> None:
+        del outcome
         self.retries[cell.cell_id] += 1
 
     def ended(self, cell: PlannedCell, entry: IndexEntry) -> None:
+        del entry
         self.ends[cell.cell_id] += 1
 
     def cancelled(self, cell: PlannedCell) -> None:

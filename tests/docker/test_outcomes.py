@@ -7,42 +7,43 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
-import signal
 import socket
-import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
+from typing import Any
 
 import pytest
 from cells import (
     CALL_RETRIES,
     KEY,
+    NO_IMPORT,
+    NO_REWARD,
+    SHORT,
+    SHORT_S,
+    TASK,
     TOKENS_IN,
     TOKENS_OUT,
+    TWO_CALLS,
     Answer,
     Answers,
     Stub,
     Watcher,
+    assert_nothing_left,
     bench_of,
     cell_of,
     completion,
+    containers_of,
+    own_scratch,
     program,
     refusal,
     sweep_record,
+    tasks_in,
+    wait_until,
 )
 
-from orchestrator.errors import CellFault
-from orchestrator.paths import TASKS
-from orchestrator.plan.expand import PlannedCell, expand
-from orchestrator.plan.spec import SweepSpec
-from orchestrator.plan.task import Task, load_task
-from orchestrator.run.bench import Bench
-from orchestrator.run.outcome import TABLE
+from orchestrator.plan.expand import PlannedCell
 from orchestrator.run.sweep import Sweep
 from orchestrator.sandbox.docker import DockerSandbox
 from orchestrator.sandbox.scratch import ScratchRoot
@@ -53,11 +54,10 @@ from scorers.evidence import Evidence
 
 pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("outcomes")]
 
-SWEEP = "outcomes"
-TASK = "polyglot/python-reverse-string"
-SHORT, TWO_CALLS = "polyglot/short", "polyglot/two-calls"
-NO_REWARD, NO_IMPORT, SLOW_TESTS = "polyglot/no-reward", "polyglot/no-import", "polyglot/slow-tests"
-SHORT_S, STATED_WAIT_S = 3.0, 4
+SWEEP = f"outcomes-{token_hex(4)}"
+"""Of its own in each run: containers are found, and removed, by it."""
+
+STATED_WAIT_S = 4
 RETRIES = 1
 CALL = TOKENS_IN + TOKENS_OUT
 CALLS = 1 + CALL_RETRIES
@@ -68,7 +68,7 @@ def answers(number: int) -> Answer:
 
 
 def always(answer: Answer) -> Answers:
-    return lambda number: answer
+    return lambda _: answer
 
 
 def first(count: int, answer: Answer, *, after: int = 0) -> Answers:
@@ -96,7 +96,7 @@ class Case:
 
     @property
     def counted(self) -> bool:
-        return TABLE[self.outcome.partition("(")[0]].counted
+        return not self.outcome.startswith(("infra_error", "verify_error"))
 
 
 def infra(
@@ -261,8 +261,14 @@ class Swept:
     def record(self, case: str) -> CellRecord:
         return self.store.record(planned(case).key)
 
+    def scores(self, case: str) -> dict[str, Any]:
+        return self.record(case).scores
+
     def directory(self, case: str) -> Path:
         return self.store.cell_dir(planned(case).key)
+
+    def spans(self, case: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.directory(case) / "spans.jsonl").read_text().splitlines()]
 
     def evidence(self, case: str) -> Evidence:
         return load_evidence(self.directory(case))
@@ -275,34 +281,9 @@ def planned(case: str) -> PlannedCell:
 
 
 @pytest.fixture(scope="module")
-def tasks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Task]:
-    """One task as it is, with other limits, and with test scripts that do not grade it."""
-    plain = load_task(TASKS, TASK)
-    found = {
-        TASK: plain,
-        SHORT: plain.model_copy(update={"name": SHORT, "agent_timeout_s": SHORT_S}),
-        TWO_CALLS: plain.model_copy(update={"name": TWO_CALLS, "max_turns": 2}),
-    }
-    scripts = {
-        NO_REWARD: "exit 7",
-        NO_IMPORT: 'python3 -I -c "import sys; sys.path.append(\\"/workdir\\"); import src.reverse; print(1)" '
-        "| grep -q 1 || exit 7\nexec cab-tests unittest",
-        SLOW_TESTS: "exec sleep 200",
-    }
-    root = tmp_path_factory.mktemp("tasks")
-    for name, script in scripts.items():
-        shutil.copytree(plain.path, root / name)
-        (root / name / "tests" / "test.sh").write_text(f"#!/bin/sh\n# {plain.canary}\n{script}\n")
-        found[name] = load_task(root, name)
-    return found
-
-
-@pytest.fixture(scope="module")
 def scratch() -> Iterator[ScratchRoot]:
-    """A scratch root of its own, whose path is short enough for sockets; pytest's is not."""
-    path = Path(tempfile.mkdtemp(prefix="cab-test-", dir="/var/tmp"))
-    yield ScratchRoot(path)
-    shutil.rmtree(path)
+    with own_scratch() as root:
+        yield root
 
 
 @pytest.fixture(scope="module")
@@ -314,10 +295,8 @@ def down() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def swept(
-    tasks: dict[str, Task], scratch: ScratchRoot, down: str, tmp_path_factory: pytest.TempPathFactory
-) -> Swept:
-    results = tmp_path_factory.mktemp("results")
+def swept(scratch: ScratchRoot, down: str, tmp_path_factory: pytest.TempPathFactory) -> Swept:
+    results, tasks = tmp_path_factory.mktemp("results"), tasks_in(tmp_path_factory.mktemp("tasks"))
     fixed = tasks[TASK].solution.files["src/reverse.py"]
     stub = Stub({f"stub/{name}": case.answers for name, case in CASES.items()})
     adapters = {name: program(name, case.text, fixed=fixed, tty=case.tty) for name, case in CASES.items()}
@@ -338,8 +317,7 @@ def swept(
         cells = [planned(name) for name in CASES]
         store.create(sweep_record(bench, cells))
         Sweep(bench, store, cells, RETRIES, watcher).run()
-        left = bench.grader.sandbox.remove_leftovers({"cab.sweep": SWEEP})
-    assert left == []
+        wait_until(lambda: containers_of(SWEEP) == [])
     return Swept(store, stub, watcher, scratch)
 
 
@@ -382,18 +360,17 @@ def test_only_what_is_not_counted_is_tried_again(name: str, swept: Swept) -> Non
 
 
 def test_grade(name: str, swept: Swept) -> None:
-    case, scores = CASES[name], swept.record(name).scores
+    case, scores = CASES[name], swept.scores(name)
     assert (scores["pass_rate"]["pass"], scores["pass_rate"]["reason"]) == (case.passed, case.reason)
-    for formula in ("composite", "composite_published"):
-        if case.counted:
-            assert formula in scores
-        else:
+    assert (scores["composite_published"]["composite"] is not None) is case.counted
+    if not case.counted:
+        for formula in ("composite", "composite_published"):
             assert scores[formula]["composite"] is None
-            assert scores[formula]["reasons"]["composite"]
+            assert "not counted" in scores[formula]["reasons"]["composite"]
 
 
 def test_tokens_are_those_of_the_wire(name: str, swept: Swept) -> None:
-    case, tokens = CASES[name], swept.record(name).scores["tokens"]
+    case, tokens = CASES[name], swept.scores(name)["tokens"]
     assert tokens["total_tokens"] == case.tokens
     assert tokens["source"] == "wire"
     if case.tokens is None:
@@ -401,16 +378,18 @@ def test_tokens_are_those_of_the_wire(name: str, swept: Swept) -> None:
 
 
 def test_parts_of_the_time_add_up_to_the_whole(name: str, swept: Swept) -> None:
-    record = swept.record(name)
-    latency = record.scores["latency"]
+    latency = swept.scores(name)["latency"]
     parts = [value for key, value in latency["partition"].items() if key != "reasons" and value is not None]
     assert sum(parts) == pytest.approx(latency["total_ms"], rel=0.01)
-    assert latency["total_ms"] == pytest.approx(record.timing.duration_s * 1000, rel=0.01)
-    assert latency["wall_clock_ms"] > 0
+    spans = {span["kind"]: span for span in swept.spans(name)}
+    last = spans.get("score", spans["container"])
+    whole_ms = (last["end_unix_ns"] - spans["cell"]["start_unix_ns"]) / 1e6
+    assert sum(parts) == pytest.approx(whole_ms, rel=0.01)
+    assert swept.record(name).timing.duration_s * 1000 == pytest.approx(whole_ms, rel=0.01)
 
 
 def test_what_was_measured_is_kept(name: str, swept: Swept) -> None:
-    case, evidence, scores = CASES[name], swept.evidence(name), swept.record(name).scores
+    case, evidence, scores = CASES[name], swept.evidence(name), swept.scores(name)
     assert len(evidence.calls) > 0
     assert scores["latency"]["model_call_ms"] > 0 or case.asked == 0
     if case.outcome == "infra_error(engine)":
@@ -423,8 +402,7 @@ def test_what_was_measured_is_kept(name: str, swept: Swept) -> None:
 
 
 def test_spans_and_recording(name: str, swept: Swept) -> None:
-    case, directory = CASES[name], swept.directory(name)
-    spans = [json.loads(line) for line in (directory / "spans.jsonl").read_text().splitlines()]
+    case, directory, spans = CASES[name], swept.directory(name), swept.spans(name)
     kinds = [span["kind"] for span in spans]
     assert {"cell", "task_setup", "adapter_run", "container", "model_call"} <= set(kinds)
     assert kinds.count("model_call") == len(swept.evidence(name).calls)
@@ -436,7 +414,7 @@ def test_spans_and_recording(name: str, swept: Swept) -> None:
 
 
 def test_a_stated_wait_is_not_the_agents_time(swept: Swept) -> None:
-    latency = swept.record("waits").scores["latency"]
+    latency = swept.scores("waits")["latency"]
     waited = latency["partition"]["rate_limit_wait"]
     assert waited == pytest.approx(STATED_WAIT_S * 1000, rel=0.25)
     assert latency["container_active_ms"] > SHORT_S * 1000
@@ -452,16 +430,16 @@ def test_a_fault_of_the_machine_keeps_the_call_that_was_made_before(swept: Swept
     evidence, record = swept.evidence("engine"), swept.record("engine")
     assert "killed from outside" in (record.outcome.detail or "")
     assert [call.error for call in evidence.calls] == [None, "client_gone"]
-    assert record.scores["tokens"]["known"]["total_tokens"] == CALL
+    assert swept.scores("engine")["tokens"]["known"]["total_tokens"] == CALL
     assert evidence.end is None
 
 
 def test_a_suite_that_stops_is_the_agents_fault_only_where_the_reference_passes(swept: Swept) -> None:
-    for name, passes in (("suite-stops", True), ("syntax-error", True), ("verify-error", False)):
+    asked = {"suite-stops": True, "syntax-error": True, "verify-error": False, "fails": None}
+    for name, passes in asked.items():
         verification = swept.evidence(name).verification
         assert verification is not None
         assert verification.reference_passes is passes
-    assert swept.evidence("fails").verification.reference_passes is None  # type: ignore[union-attr]
 
 
 def test_hostile_output_is_bounded(swept: Swept) -> None:
@@ -473,12 +451,12 @@ def test_hostile_output_is_bounded(swept: Swept) -> None:
 
 def test_hostile_files_are_listed_and_never_followed(swept: Swept) -> None:
     evidence = swept.evidence("hostile")
-    after = {change.path: change.after for change in evidence.changes}
+    after = {change.path: change.after for change in evidence.changes if change.after}
     assert {"new\nline.txt", "bad\\xff\\xfe.txt", 'tab\t"quote".txt'} <= after.keys()
-    kinds = {path: state.kind for path, state in after.items() if state}
-    assert {kinds["shadow"], kinds["root"], kinds["pipe"], kinds["huge"]} == {"symlink", "other", "file"}
-    assert after["shadow"].target == "/etc/shadow"  # type: ignore[union-attr]
-    assert after["huge"].sha256 is None  # type: ignore[union-attr]
+    kinds = {name: after[name].kind for name in ("shadow", "root", "pipe", "huge")}
+    assert kinds == {"shadow": "symlink", "root": "symlink", "pipe": "other", "huge": "file"}
+    assert after["shadow"].target == "/etc/shadow"
+    assert (after["huge"].size, after["huge"].sha256) == (1 << 40, None)
     assert len(evidence.diff) < 1 << 20
 
 
@@ -501,10 +479,7 @@ def test_the_endpoints_key_went_nowhere_else(swept: Swept) -> None:
 
 
 def test_nothing_is_left(swept: Swept) -> None:
-    root = swept.scratch.path
-    assert [path.name for path in root.iterdir() if path.is_dir()] == []
-    assert str(root) not in Path("/proc/self/mountinfo").read_text()
-    assert list((swept.store.root / ".staging").iterdir()) == []
+    assert_nothing_left(swept.scratch, swept.store)
 
 
 def test_a_full_disk_is_graded_like_any_other_work(swept: Swept) -> None:
@@ -513,107 +488,3 @@ def test_a_full_disk_is_graded_like_any_other_work(swept: Swept) -> None:
     assert len(evidence.changes) > 3000
     assert evidence.verification is not None
     assert "too many to be graded" in evidence.verification.stderr_tail
-
-
-# Cells that end their sweep
-
-
-@contextmanager
-def lone_bench(
-    stub: Stub, texts: dict[str, str], tasks: dict[str, Task], scratch: ScratchRoot, results: Path
-) -> Iterator[tuple[Bench, CellStore]]:
-    """A bench and a store of their own, with one place, and a CLI for each of `texts`."""
-    fixed = tasks[TASK].solution.files["src/reverse.py"]
-    adapters = {name: program(name, text, fixed=fixed) for name, text in texts.items()}
-    store = CellStore(results, "lone")
-    with (
-        stub.served() as url,
-        bench_of(
-            "lone",
-            adapters=adapters,
-            tasks=tasks,
-            endpoints={"stub": url},
-            scratch=scratch,
-            log=results / "gateway.log",
-        ) as bench,
-        store,
-    ):
-        store.create(sweep_record(bench, []))
-        yield replace(bench, concurrency=1), store
-        assert bench.grader.sandbox.remove_leftovers({"cab.sweep": "lone"}) == []
-    assert [path.name for path in scratch.path.iterdir() if path.is_dir()] == []
-    assert list((store.root / ".staging").iterdir()) == []
-
-
-def test_a_dead_gateway_ends_the_sweep_and_its_cell_is_not_counted(
-    tasks: dict[str, Task], scratch: ScratchRoot, tmp_path: Path
-) -> None:
-    texts = {"talks": "fix(); ask(); ask()", "next": "ask()"}
-    stub, watcher = Stub({}), Watcher()
-    with lone_bench(stub, texts, tasks, scratch, tmp_path) as (bench, store):
-
-        def kill(number: int) -> Answer:
-            if number == 2:
-                os.kill(bench.gateway.pid, signal.SIGKILL)
-            return Answer()
-
-        stub.answers["stub/model"] = kill
-        cells = [cell_of("lone", name, "stub/model", TASK, endpoint="stub") for name in texts]
-        sweep = Sweep(bench, store, cells, RETRIES, watcher)
-        with pytest.raises(CellFault, match="gateway"):
-            sweep.run()
-        assert not sweep.interrupted
-        assert store.finished().keys() == {cells[0].cell_id}
-        assert watcher.starts == {cells[0].cell_id: 1}
-        record = store.record(cells[0].key)
-        assert (record.outcome.name, record.outcome.cause) == ("infra_error", "gateway")
-        assert record.outcome.counted is False
-        assert record.scores["composite"]["composite"] is None
-        assert record.scores["tokens"]["known"]["total_tokens"] == CALL
-
-
-@pytest.mark.parametrize("during", ["adapter_run", "verify"])
-def test_a_cancelled_cell_ends_at_once_and_is_not_stored(
-    during: str, tasks: dict[str, Task], scratch: ScratchRoot, tmp_path: Path
-) -> None:
-    stub, watcher = Stub({}), Watcher()
-    text = "ask(); time.sleep(200)" if during == "adapter_run" else "ask()"
-    with lone_bench(stub, {"cli": text}, tasks, scratch, tmp_path) as (bench, store):
-        cell = cell_of("lone", "cli", "stub/model", SLOW_TESTS, endpoint="stub")
-        sweep = Sweep(bench, store, [cell, cell], RETRIES, watcher)
-
-        def cancelling(number: int) -> Answer:
-            if during == "adapter_run":
-                sweep.cancel()
-            return Answer()
-
-        def on_stage(stage: str) -> None:
-            if stage == during == "verify":
-                sweep.cancel()
-
-        stub.answers["stub/model"], watcher.on_stage = cancelling, on_stage
-        begin = time.monotonic()
-        sweep.run()
-        assert time.monotonic() - begin < 60
-        assert sweep.interrupted
-        assert (watcher.cancels, watcher.ends) == ([cell.cell_id], {})
-        assert store.finished() == {}
-        assert not store.cell_dir(cell.key).exists()
-
-
-def test_a_model_whose_environment_is_not_set_is_skipped(tasks: dict[str, Task], tmp_path: Path) -> None:
-    spec = SweepSpec.of_data(
-        {
-            "name": "lone",
-            "clis": ["cli"],
-            "models": [{"id": "vendor/model", "endpoint": "hosted"}],
-            "endpoints": {"hosted": {"base_url": {"env": "HOSTED_URL"}, "key": {"env": "HOSTED_KEY"}}},
-            "tasks": [TASK],
-        }
-    )
-    cli = program("cli", "ask()", fixed="")
-    plan = expand(spec, sweep_id="lone", clis={"cli": cli}, tasks=[TASK], env={"HOSTED_URL": "http://host"})
-    assert plan.cells == ()
-    assert plan.skipped == ((f"lone/cli/vendor/model/{TASK}#run1", "HOSTED_KEY is not set"),)
-    rule = TABLE["skipped"]
-    assert (rule.counted, rule.retried, rule.ran) == (False, False, False)

@@ -7,7 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.run.workdir import Classifier, Difference, Template, compare, copy_tree, git, rebuild, scan
+from orchestrator.run.workdir import (
+    MAX_DIFF_INPUT_BYTES,
+    Classifier,
+    Difference,
+    Template,
+    compare,
+    copy_tree,
+    git,
+    rebuild,
+    scan,
+)
 
 
 @pytest.fixture
@@ -235,7 +245,7 @@ def test_a_flood_is_left_out_of_the_diff_before_the_templates_files_are(
         (workdir / f"a{number}").write_bytes(b"x\n" * (3 << 19))
     found = difference(template, workdir)
     assert found.truncated
-    assert len(found.patch) < 20 << 20
+    assert len(found.patch) < 2 * MAX_DIFF_INPUT_BYTES
     assert b"b/tests/test_main.py" in found.patch
     assert len(found.changes) == 7
     assert not difference(template, template.path).truncated
@@ -244,7 +254,7 @@ def test_a_flood_is_left_out_of_the_diff_before_the_templates_files_are(
 def test_a_tree_too_deep_to_be_named_is_listed_as_one_thing(template: Template, workdir: Path) -> None:
     here = os.open(workdir, os.O_RDONLY)
     for _ in range(25):
-        os.mkdir("d" * 200, dir_fd=here)  # noqa: PTH102 - its whole path is longer than any call takes
+        os.mkdir("d" * 200, dir_fd=here)
         deeper = os.open("d" * 200, os.O_RDONLY, dir_fd=here)
         os.close(here)
         here = deeper
