@@ -26,7 +26,13 @@ def ends_with(arguments):
 
 @pytest.mark.parametrize(
     ("arguments", "code"),
-    [(["--help"], 0), (["sweep", "--help"], 0), (["nonsense"], 2), (["sweep", "run"], 2), (["sweep", "run", "--x"], 2)],
+    [
+        (["--help"], 0),
+        (["sweep", "--help"], 0),
+        (["nonsense"], 2),
+        (["sweep", "run"], 2),
+        (["sweep", "run", "--x"], 2),
+    ],
 )
 def test_usage(arguments, code, capsys):
     assert ends_with(arguments) == code
