@@ -68,7 +68,7 @@ class Grader:
         *,
         on_start: OnStart | None = None,
     ) -> Verification:
-        """Grade `workdir`, which differs from the task's template by `difference`, in the new directory `place`."""
+        """Grade `workdir`, which differs by `difference` from the template, in the new directory `place`."""
         return self._verify(task, self.template(task), workdir, difference, place, cell_id, on_start=on_start)
 
     def reference_passes(self, task: Task) -> bool:

@@ -57,20 +57,23 @@ class Matrix:
 
     @classmethod
     def of(cls, spec: SweepSpec, name: str, loaded: LoadedSpec | None = None) -> Matrix:
-        """Resolve the names of a spec. Raises InputError for an unknown one, or a task that is not proved."""
+        """Resolve the names of a spec. Raises InputError for an unknown one."""
         if loaded is not None:
             loaded.require_known("clis", sorted(path.parent.name for path in IMAGES.glob("*/adapter.py")))
         adapters = {cli: load_adapter(IMAGES, cli) for cli in spec.clis}
         tasks = {task: load_task(TASKS, task) for task in match_tasks(TASKS, list(spec.tasks))}
-        for task in tasks.values():
+        plan = expand(spec, sweep_id=name, clis=adapters, tasks=list(tasks), env=os.environ)
+        return cls(spec, name, adapters, tasks, plan)
+
+    def check_proved(self) -> None:
+        """Raises InputError for a task that is not proved as it is now."""
+        for task in self.tasks.values():
             if not task.proved:
                 raise InputError(
                     "the task is not proved as it is now",
                     place=str(task.path),
                     mend=f"cab task validate {task.name}",
                 )
-        plan = expand(spec, sweep_id=name, clis=adapters, tasks=list(tasks), env=os.environ)
-        return cls(spec, name, adapters, tasks, plan)
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,12 @@ class Ready:
 
 def plan_of(path: Path, name: str | None = None) -> Matrix:
     """The matrix of a sweep file, without a machine to run it."""
-    loaded = load_spec(path)
+    matrix = _matrix(load_spec(path), name)
+    matrix.check_proved()
+    return matrix
+
+
+def _matrix(loaded: LoadedSpec, name: str | None) -> Matrix:
     today = datetime.now(UTC).date()
     return Matrix.of(loaded.spec, name or sweep_id(loaded.spec, today), loaded)
 
@@ -99,9 +107,10 @@ def run(path: Path, results: Path, name: str | None) -> Iterator[Ready]:
     Raises InputError where the stored sweep was made from another version of the file.
     """
     loaded = load_spec(path)
-    matrix = plan_of(path, name)
+    matrix = _matrix(loaded, name)
     store = CellStore(results, matrix.sweep_id)
     if not store.exists():
+        matrix.check_proved()
         with _started(matrix, store, loaded.digest) as ready:
             yield ready
         return
