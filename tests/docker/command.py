@@ -291,12 +291,14 @@ class Endpoint:
     answer: Answer
     url: str = ""
     calls: int = 0
+    bodies: list[bytes] = field(default_factory=list)
     released: threading.Event = field(default_factory=threading.Event)
     _counting: threading.Condition = field(default_factory=threading.Condition)
 
-    def arrived(self) -> int:
-        """Counts a call; its number."""
+    def arrived(self, body: bytes) -> int:
+        """Counts a call and keeps its body; its number."""
         with self._counting:
+            self.bodies.append(body)
             self.calls += 1
             self._counting.notify_all()
             return self.calls
@@ -324,17 +326,18 @@ def serving(answer: Answer, *, held: bool = False) -> Iterator[Endpoint]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            number = endpoint.arrived()
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            number = endpoint.arrived(body)
             endpoint.released.wait(60)
-            status, body = endpoint.answer(number, dict(self.headers))
-            streamed = body.startswith(b"data:")
+            status, reply = endpoint.answer(number, dict(self.headers))
+            streamed = reply.startswith(b"data:")
             self.send_response(status)
             self.send_header("Content-Type", "text/event-stream" if streamed else "application/json")
-            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Content-Length", str(len(reply)))
             self.end_headers()
             try:
-                self.wfile.write(body)
+                for at in range(0, len(reply), 64):  # torn, as networks do
+                    self.wfile.write(reply[at : at + 64])
             except OSError:
                 self.close_connection = True  # the caller was killed, which is what its test is about
 
