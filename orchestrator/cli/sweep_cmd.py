@@ -32,7 +32,9 @@ def plan(spec: Path, as_json: bool) -> None:
     from orchestrator.report.plan import print_plan
     from orchestrator.run.start import plan_of
 
-    print_plan(plan_of(load_spec(spec)), as_json=as_json)
+    matrix = plan_of(load_spec(spec))
+    matrix.check_proved()
+    print_plan(matrix, as_json=as_json)
 
 
 @sweep.command()

@@ -54,20 +54,23 @@ class Matrix:
 
     @classmethod
     def of(cls, spec: SweepSpec, name: str, loaded: LoadedSpec | None = None) -> Matrix:
-        """Resolve the names of a spec. Raises InputError for an unknown one, or a task that is not proved."""
+        """Resolve the names of a spec. Raises InputError for an unknown one."""
         if loaded is not None:
             loaded.require_known("clis", sorted(path.parent.name for path in IMAGES.glob("*/adapter.py")))
         adapters = {cli: load_adapter(IMAGES, cli) for cli in spec.clis}
         tasks = {task: load_task(TASKS, task) for task in match_tasks(TASKS, list(spec.tasks))}
-        for task in tasks.values():
+        plan = expand(spec, sweep_id=name, clis=adapters, tasks=list(tasks), env=os.environ)
+        return cls(spec, name, adapters, tasks, plan)
+
+    def check_proved(self) -> None:
+        """Raises InputError for a task that is not proved as it is now."""
+        for task in self.tasks.values():
             if not task.proved:
                 raise InputError(
                     "the task is not proved as it is now",
                     place=str(task.path),
                     mend=f"cab task validate {task.name}",
                 )
-        plan = expand(spec, sweep_id=name, clis=adapters, tasks=list(tasks), env=os.environ)
-        return cls(spec, name, adapters, tasks, plan)
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ class Ready:
 
 
 def plan_of(loaded: LoadedSpec, name: str | None = None) -> Matrix:
-    """The matrix of a sweep file, without a machine to run it."""
+    """The matrix of a sweep file, without a machine to run it; whether its tasks are proved is not asked."""
     today = datetime.now(UTC).date()
     return Matrix.of(loaded.spec, name or sweep_id(loaded.spec, today), loaded)
 
@@ -98,6 +101,7 @@ def run(path: Path, results: Path, name: str | None) -> Iterator[Ready]:
     matrix = plan_of(loaded, name)
     store = CellStore(results, matrix.sweep_id)
     if not store.exists():
+        matrix.check_proved()
         with _started(matrix, store, loaded.digest) as ready:
             yield ready
         return
