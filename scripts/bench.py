@@ -223,10 +223,10 @@ def markdown(found: dict[str, Any]) -> str:
         f"cab {provenance.version} at {(provenance.commit or 'no commit')[:12]}.\n\n"
         + "\n".join(lines)
         + "\n\n"
-        "The floor of a noop cell is two bare `docker run`s of the same commands (`true`, and the task's test\n"
-        "script) with the same network, mounts and limits, in turn with the cells; laying out what they mount\n"
-        "is not in its time, and is in the cell's. Own CPU is that of cab's process, of the programs it ran\n"
-        "(git, mkfs, mount) and of its gateway.\n"
+        "The floor of a noop cell is two bare `docker run`s of the same commands (`true`, and the task's\n"
+        "test script) with the same network, mounts and limits, in turn with the cells; laying out what\n"
+        "they mount is not in its time, and is in the cell's. Own CPU is that of cab's process, of the\n"
+        "programs it ran (git, mkfs, mount) and of its gateway.\n"
     )
 
 
