@@ -32,7 +32,7 @@ from cells import (
     wait_until,
 )
 
-from orchestrator.errors import CellFault
+from orchestrator.errors import EnvironmentFault
 from orchestrator.plan.expand import expand
 from orchestrator.plan.spec import SweepSpec
 from orchestrator.run.bench import Bench
@@ -83,7 +83,7 @@ def test_a_dead_gateway_ends_the_sweep_and_its_cell_is_not_counted(tmp_path: Pat
         stub.answers["stub/model"] = kill
         cells = [cell_of(store.sweep_id, name, "stub/model", TASK, endpoint="stub") for name in texts]
         sweep = Sweep(bench, store, cells, 1, watcher)
-        with pytest.raises(CellFault, match="gateway"):
+        with pytest.raises(EnvironmentFault, match="gateway died"):
             sweep.run()
         assert not sweep.interrupted
         assert store.finished().keys() == {cells[0].cell_id}

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from orchestrator.run.workdir import (
-    MAX_DIFF_INPUT_BYTES,
     Classifier,
     Difference,
     Template,
@@ -238,14 +237,15 @@ def test_what_is_too_large_to_be_graded_is_left_out_and_counted(
 
 
 def test_a_flood_is_left_out_of_the_diff_before_the_templates_files_are(
-    template: Template, workdir: Path
+    template: Template, workdir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("orchestrator.run.workdir.MAX_DIFF_INPUT_BYTES", 1000)
     (workdir / "tests" / "test_main.py").write_text("pass\n")
     for number in range(6):
-        (workdir / f"a{number}").write_bytes(b"x\n" * (3 << 19))
+        (workdir / f"a{number}").write_bytes(b"x\n" * 200)
     found = difference(template, workdir)
     assert found.truncated
-    assert len(found.patch) < 2 * MAX_DIFF_INPUT_BYTES
+    assert found.patch.count(b"diff --git") == 3
     assert b"b/tests/test_main.py" in found.patch
     assert len(found.changes) == 7
     assert not difference(template, template.path).truncated
