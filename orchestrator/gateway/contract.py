@@ -10,11 +10,12 @@ Files the gateway appends for a cell, one JSON object a line:
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.adapter import Wire
+from orchestrator.gateway.scripts import ScriptKind
 
 
 class Message(BaseModel):
@@ -28,9 +29,6 @@ class Endpoint(Message):
     base_url: str
     key: str = Field(repr=False)
     wire: Wire = "chat"
-
-
-ScriptKind = Literal["reference", "idle", "wrong"]
 
 
 class Script(Message):

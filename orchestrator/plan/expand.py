@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from orchestrator.gateway.contract import ScriptKind
+from orchestrator.gateway.scripts import ScriptKind
 from orchestrator.plan.spec import EMBEDDED_MODELS, ModelSpec, SweepSpec
 from orchestrator.store.names import NO_MODEL, CellKey
 

@@ -26,7 +26,7 @@ from pydantic_core import ErrorDetails
 
 from orchestrator.adapter import Wire
 from orchestrator.errors import InputError
-from orchestrator.gateway.contract import ScriptKind
+from orchestrator.gateway.scripts import ScriptKind
 from orchestrator.plan.yaml import Document, Path_, load
 from orchestrator.sandbox.contract import Limits
 from orchestrator.store.names import NO_MODEL, check_name

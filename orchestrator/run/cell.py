@@ -20,7 +20,6 @@ from typing import Any
 
 from opentelemetry.sdk.trace import Span
 
-import scorers
 from orchestrator.adapter import HOME, SOLUTION, WORKDIR, Launch, LaunchContext
 from orchestrator.errors import CellFault
 from orchestrator.gateway.client import read_calls, read_wire
@@ -47,6 +46,7 @@ from orchestrator.trace.spans import (
 )
 from orchestrator.trace.tools import final_message, tool_calls
 from scorers import evidence
+from scorers.score import Scores, score
 
 TTY = TtySize()
 TAIL_BYTES = 8_000
@@ -65,7 +65,7 @@ class CellResult:
     outcome: Outcome
     facts: evidence.TaskFacts
     evidence: evidence.Evidence
-    scores: scorers.Scores
+    scores: Scores
     started_at: datetime
     duration_s: float
     load: float
@@ -149,7 +149,7 @@ class CellRun:
                     outcome = self._verify(scratch.path, difference, agent)
             with self._stage(tracer, Kind.SCORE):
                 # What scoring costs is part of the cell; its numbers are computed again once that is known.
-                scorers.score(self._task.facts(), self._frozen(), outcome_counts=outcome.rule.counted)
+                score(self._task.facts(), self._frozen(), outcome_counts=outcome.rule.counted)
             cleanup_from = self._anchor.elapsed()
         name = stage_name(Kind.CLEANUP, cli=self.cell.key.cli, task=self.cell.key.task)
         tracer.add(name, Kind.CLEANUP, cleanup_from, self._anchor.elapsed())
@@ -306,7 +306,7 @@ class CellRun:
             "changes": difference.changes,
             "diff": difference.patch.decode("utf-8", "replace"),
             "diff_truncated": difference.truncated,
-            "documents": documents(workdir, difference.changes),
+            "documents": documents(workdir, difference),
             "extra_git_dir": any(path.endswith("/.git") for path in after),
             "final_message": self._final_message(),
             "stdout_tail": tail_of(self.staging / "stdout.log", TAIL_BYTES),
@@ -341,7 +341,7 @@ class CellRun:
             outcome=outcome,
             facts=facts,
             evidence=found,
-            scores=scorers.score(facts, found, outcome_counts=outcome.rule.counted),
+            scores=score(facts, found, outcome_counts=outcome.rule.counted),
             started_at=self._anchor.started_at,
             duration_s=max(ends, default=self._anchor.elapsed()),
             load=self._load,

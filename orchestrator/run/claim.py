@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestrator.plan.expand import PlannedCell
 from orchestrator.run.provenance import Provenance
 from orchestrator.store.record import Claim
-from scorers import Scores
+from scorers.score import Scores
 
 
 def claim_of(

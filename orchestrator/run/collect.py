@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from orchestrator.run.hostile import read
-from orchestrator.run.workdir import Manifest, shown
-from scorers.evidence import FileChange
+from orchestrator.run.workdir import Difference, Manifest, shown
 
 DOCUMENT_SUFFIXES = {"", ".md", ".markdown", ".txt", ".rst", ".adoc"}
 MAX_DOCUMENT_BYTES = 64 << 10
 MAX_DOCUMENTS = 20
 
 
-def documents(workdir: Path, changes: Iterable[FileChange]) -> dict[str, str]:
+def documents(workdir: Path, difference: Difference) -> dict[str, str]:
     """Texts that the agent added or changed, by name: where it may have explained itself."""
     texts: dict[str, str] = {}
-    for change in changes:
-        suffix = PurePosixPath(change.path).suffix.lower()
-        if change.origin != "agent" or suffix not in DOCUMENT_SUFFIXES or len(texts) == MAX_DOCUMENTS:
-            continue
-        if change.after is not None and change.after.kind == "file":
-            content = read(workdir / change.path, MAX_DOCUMENT_BYTES) or b""
-            texts[change.path] = content.decode("utf-8", "replace")
+    for path, now in difference.own.items():
+        is_document = PurePosixPath(path).suffix.lower() in DOCUMENT_SUFFIXES
+        if is_document and now is not None and now.kind == "file" and len(texts) < MAX_DOCUMENTS:
+            content = read(workdir / path, MAX_DOCUMENT_BYTES) or b""
+            texts[shown(path)] = content.decode("utf-8", "replace")
     return texts
 
 

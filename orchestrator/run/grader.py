@@ -21,6 +21,9 @@ from orchestrator.sandbox.docker import DockerSandbox
 from orchestrator.sandbox.scratch import ScratchRoot
 from scorers.evidence import Verification
 
+OWNER_LABEL = "cab.owner"
+"""Says whose a container is: another results directory may hold a sweep of the same id."""
+
 AGENT_UID = 1000
 BASE = "base"
 """The name of the base image: tasks are graded in it, whatever CLI ran."""
@@ -33,12 +36,16 @@ def agent_user() -> tuple[int, int]:
 
 @dataclass
 class Grader:
-    """Used by all threads of a run; a context that removes what it made. `base` is the pinned base image."""
+    """Used by all threads of a run.
+
+    `base` is the pinned base image, `owner` a token of whatever this run belongs to.
+    """
 
     sandbox: DockerSandbox
     scratch: ScratchRoot
     base: str
     sweep_id: str
+    owner: str
     limits: Limits = field(default_factory=Limits)
     _templates: dict[str, Template] = field(default_factory=dict)
     _references: dict[str, bool] = field(default_factory=dict)
@@ -49,7 +56,7 @@ class Grader:
 
     def labels(self, cell_id: str) -> dict[str, str]:
         """Labels by which everything of this run is found again, whatever dies."""
-        return {"cab": "1", "cab.sweep": self.sweep_id, "cab.cell": cell_id}
+        return {"cab": "1", "cab.sweep": self.sweep_id, "cab.cell": cell_id, OWNER_LABEL: self.owner}
 
     def template(self, task: Task) -> Template:
         """The committed workdir of a task, made once."""
@@ -124,4 +131,4 @@ class Grader:
     def close(self) -> None:
         """Remove the templates, and every container that is left of this run."""
         self._stack.close()
-        self.sandbox.remove_leftovers({"cab.sweep": self.sweep_id})
+        self.sandbox.remove_leftovers({OWNER_LABEL: self.owner})

@@ -5,6 +5,7 @@ Importing this imports the engine's client and the tracing SDK: it is imported w
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, closing
@@ -15,7 +16,7 @@ from orchestrator.gateway.contract import Endpoint
 from orchestrator.paths import IMAGES_LOCK, INIT_BINARY
 from orchestrator.plan.spec import SweepSpec
 from orchestrator.run.bench import Bench
-from orchestrator.run.grader import BASE, Grader
+from orchestrator.run.grader import BASE, OWNER_LABEL, Grader
 from orchestrator.run.pins import check_images
 from orchestrator.run.provenance import Provenance
 from orchestrator.sandbox.docker import DockerSandbox
@@ -51,8 +52,9 @@ def start_bench(
     sandbox: DockerSandbox,
 ) -> Bench:
     """Remove what a dead runner left of the sweep, and start the gateway; `stack` ends all of it."""
-    grader = Grader(sandbox, scratch, pins[BASE], matrix.sweep_id, matrix.spec.limits.resolve())
-    sandbox.remove_leftovers({"cab.sweep": matrix.sweep_id})
+    owner = hashlib.sha256(bytes(store.root.resolve())).hexdigest()[:16]
+    grader = Grader(sandbox, scratch, pins[BASE], matrix.sweep_id, owner, matrix.spec.limits.resolve())
+    sandbox.remove_leftovers({OWNER_LABEL: owner})
     stack.enter_context(closing(grader))
     gateway = stack.enter_context(Gateway.start(_endpoints(matrix.spec), log=store.root / "gateway.log"))
     exporter = None

@@ -50,7 +50,8 @@ def _grader(base: str) -> Iterator[Grader]:
     """A grader on this machine's engine, and a clean machine afterwards."""
     scratch = ScratchRoot.default()
     scratch.sweep_dead()
-    with closing(Grader(DockerSandbox(INIT_BINARY), scratch, base, f"prove-{token_hex(4)}")) as grader:
+    token = f"prove-{token_hex(8)}"
+    with closing(Grader(DockerSandbox(INIT_BINARY), scratch, base, token, token)) as grader:
         yield grader
 
 

@@ -23,6 +23,7 @@ from orchestrator.store.record import (
     Timing,
 )
 from scorers.evidence import ModelCall
+from scorers.score import Scores
 
 
 def stored_outcome(outcome: outcomes.Outcome) -> Outcome:
@@ -71,7 +72,7 @@ def record_of(bench: Bench, cell: PlannedCell, result: CellResult, attempts: Seq
     )
 
 
-def scores_of(scores: scorers.Scores) -> dict[str, dict[str, Any]]:
+def scores_of(scores: Scores) -> dict[str, dict[str, Any]]:
     """Scores by axis, as they stand in a record."""
     return scores.model_dump(mode="json", by_alias=True, exclude={"methodology_version"})
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import scorers
 from orchestrator.run.outcome import TABLE
 from orchestrator.run.records import scores_of
 from orchestrator.store.cells import read_cell
 from orchestrator.store.evidence import load_evidence, load_facts
 from orchestrator.store.record import CellRecord
+from scorers.score import score
 
 Scores = Mapping[str, Mapping[str, Any]]
 
@@ -30,7 +30,7 @@ def rescore(cell_dir: Path) -> Rescored:
     """Score the evidence of a finished cell again. Raises StoreError where it cannot be read."""
     record = read_cell(cell_dir)
     counts = TABLE[record.outcome.name].counted
-    scores = scores_of(scorers.score(load_facts(cell_dir), load_evidence(cell_dir), outcome_counts=counts))
+    scores = scores_of(score(load_facts(cell_dir), load_evidence(cell_dir), outcome_counts=counts))
     return Rescored(record, scores, _differences(record.scores, scores))
 
 

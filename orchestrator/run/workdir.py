@@ -30,6 +30,9 @@ Manifest = dict[str, FileState]
 MAX_HASHED_BYTES = 64 << 20
 """Larger files are listed by size alone: hashing them would let an agent buy minutes of the runner's time."""
 
+MAX_HASHED_TOTAL_BYTES = 2 << 30
+"""Of one listing. A file past it has no digest, and so differs from any that has one."""
+
 MAX_DIFFED_BYTES = 4 << 20
 """Larger files stand in the list of changes, not in the diff."""
 
@@ -80,20 +83,35 @@ def shown(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
+class _Digests:
+    """Digests of one listing's files. Names of one file are read once, and no more than so much in all."""
+
+    def __init__(self) -> None:
+        self._left = MAX_HASHED_TOTAL_BYTES
+        self._known: dict[tuple[int, int], str | None] = {}
+
+    def of(self, path: str, info: os.stat_result) -> str | None:
+        inode = (info.st_dev, info.st_ino)
+        if inode not in self._known:
+            fits = info.st_size <= min(MAX_HASHED_BYTES, self._left)
+            self._left -= info.st_size if fits else 0
+            self._known[inode] = _hash(path) if fits else None
+        return self._known[inode]
+
+
 def _hash(path: str) -> str | None:
     with opened(path) as file:
         return None if file is None else hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _state(entry: os.DirEntry[str]) -> FileState:
+def _state(entry: os.DirEntry[str], digests: _Digests) -> FileState:
     info = entry.stat(follow_symlinks=False)
     mode = stat.S_IMODE(info.st_mode)
     if stat.S_ISLNK(info.st_mode):
         return FileState(kind="symlink", size=info.st_size, mode=mode, target=shown(os.readlink(entry.path)))
     if not stat.S_ISREG(info.st_mode):
         return FileState(kind="other", size=0, mode=mode)
-    digest = _hash(entry.path) if info.st_size <= MAX_HASHED_BYTES else None
-    return FileState(kind="file", size=info.st_size, mode=mode, sha256=digest)
+    return FileState(kind="file", size=info.st_size, mode=mode, sha256=digests.of(entry.path, info))
 
 
 @contextmanager
@@ -108,8 +126,8 @@ def _listed(directory: str) -> Iterator[Iterator[os.DirEntry[str]] | None]:
         yield entries
 
 
-def _walk(root: str, prefix: str = "") -> Iterator[tuple[str, FileState]]:
-    pending = [(root, prefix)]
+def _walk(root: str) -> Iterator[tuple[str, FileState]]:
+    pending, digests = [(root, "")], _Digests()
     while pending:
         directory, at = pending.pop()
         with _listed(directory) as entries:
@@ -127,7 +145,7 @@ def _walk(root: str, prefix: str = "") -> Iterator[tuple[str, FileState]]:
                     pending.append((entry.path, path + "/"))
                 else:
                     try:
-                        yield path, _state(entry)
+                        yield path, _state(entry, digests)
                     except OSError:
                         yield path, FileState(kind="other", size=0, mode=0)
 

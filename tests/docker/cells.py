@@ -259,7 +259,7 @@ def bench_of(
     with ExitStack() as stack:
         sandbox = DockerSandbox(INIT_BINARY)
         stack.callback(sandbox.close)
-        grader = stack.enter_context(closing(Grader(sandbox, scratch, base, sweep_id, LIMITS)))
+        grader = stack.enter_context(closing(Grader(sandbox, scratch, base, sweep_id, sweep_id, LIMITS)))
         served = [Endpoint(name=name, base_url=url, key=KEY) for name, url in endpoints.items()]
         yield Bench(
             sweep_id=sweep_id,

@@ -29,6 +29,7 @@ from orchestrator.store.record import (
     Timing,
 )
 from scorers.evidence import AgentEnd, Evidence, ModelCall, Span, TaskFacts, TestResult, Usage, Verification
+from scorers.score import score
 
 SWEEP = "free-20261127"
 DIGEST = "sha256:" + "a" * 64
@@ -133,7 +134,7 @@ def record(
 ) -> CellRecord:
     key = key or CellKey("opencode", "openai/gpt", facts.task)
     counted = TABLE[outcome].counted
-    scores = scorers.score(facts, found, outcome_counts=counted)
+    scores = score(facts, found, outcome_counts=counted)
     said = Outcome.model_validate({"name": outcome, "cause": cause, "detail": detail, "counted": counted})
     limits = Limits(
         memory_bytes=1 << 32,

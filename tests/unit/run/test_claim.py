@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-import scorers
 from orchestrator.plan.expand import PlannedCell
 from orchestrator.run.claim import claim_of
 from orchestrator.run.provenance import Provenance
 from orchestrator.store.names import CellKey
 from scorers.evidence import Evidence, ModelCall, TaskFacts, Usage
+from scorers.score import score
 
 FACTS = TaskFacts(task="t", category="c", language="python")
 CLEAN = Provenance("0.1.0", "0" * 40, False, "linux/amd64", "6.1", 2, 1 << 33)
@@ -19,7 +19,7 @@ USAGE = Usage(input=1, output=1)
 
 def claim(model="openai/gpt", *, usage=USAGE, provenance=CLEAN, **given):
     call = ModelCall(index=0, start=0, end=1, request_hash="h", usage=usage)
-    scores = scorers.score(FACTS, Evidence(calls=[call]), outcome_counts=True)
+    scores = score(FACTS, Evidence(calls=[call]), outcome_counts=True)
     cell = PlannedCell("s/c/m/t#run1", CellKey("opencode", model, "t"), None, 0)
     facts = {"uses_model": True, "proved": True, "build_id": "gpt-1"} | given
     return claim_of(cell, provenance, scores, **facts)

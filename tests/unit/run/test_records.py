@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 
-import scorers
 from orchestrator.adapter import load_adapter
 from orchestrator.plan.expand import PlannedCell
 from orchestrator.plan.task import load_task
@@ -19,6 +18,7 @@ from orchestrator.sandbox.contract import Limits
 from orchestrator.store.names import CellKey
 from orchestrator.store.record import CellRecord, parse, to_json
 from scorers.evidence import AgentEnd, Evidence, ModelCall, Usage
+from scorers.score import score
 
 ROOT = Path(__file__).resolve().parents[3]
 TASK = load_task(ROOT / "tasks", "polyglot/python-reverse-string")
@@ -63,7 +63,7 @@ def result(*calls, outcome=None, end=ENDED, bounded=True):
         outcome=outcome or Outcome("completed"),
         facts=TASK.facts(),
         evidence=found,
-        scores=scorers.score(TASK.facts(), found, outcome_counts=True),
+        scores=score(TASK.facts(), found, outcome_counts=True),
         started_at=datetime(2026, 11, 27, tzinfo=UTC),
         duration_s=4.0,
         load=0.5,

@@ -262,3 +262,19 @@ def test_a_tree_too_deep_to_be_named_is_listed_as_one_thing(template: Template, 
     [change] = difference(template, workdir).changes
     assert change.after is not None
     assert change.after.kind == "other"
+
+
+def test_reading_what_an_agent_left_is_bounded_and_what_is_not_read_differs(
+    template: Template, workdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many names of one file are read once; past the bound a file counts as changed, whatever it holds."""
+    place = workdir / "links"
+    place.mkdir()
+    (place / "one").write_bytes(b"x" * 150)
+    os.link(place / "one", place / "two")
+    monkeypatch.setattr("orchestrator.run.workdir.MAX_HASHED_TOTAL_BYTES", 200)
+    assert [state.sha256 is None for state in scan(place).values()] == [False, False]
+    (place / "three").write_bytes(b"y" * 150)
+    assert {state.sha256 is None for state in scan(place).values()} == {True, False}
+    monkeypatch.setattr("orchestrator.run.workdir.MAX_HASHED_TOTAL_BYTES", 0)
+    assert "src/main.py" in kinds(difference(template, workdir))

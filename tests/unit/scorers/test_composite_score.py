@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scorer_evidence import call, evidence, message, refusal_task, task, verification
 
-from scorers import METHODOLOGY_VERSION, Scores, composite, score
+from scorers import METHODOLOGY_VERSION, composite
 from scorers.composite import Term, cab_1, efficiency
 from scorers.evidence import FileChange, Usage
+from scorers.score import Scores, score
 
 CELLS = json.loads((Path(__file__).parents[2] / "data" / "published_cells.json").read_text(encoding="utf-8"))
 

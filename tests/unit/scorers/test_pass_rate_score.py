@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from scorer_evidence import evidence, message, refusal_task, results, task, verification
 
-from scorers import score
 from scorers.pass_rate import PassRate
+from scorers.score import score
 
 
 def judged(counts: bool = True, **fields: Any) -> PassRate:

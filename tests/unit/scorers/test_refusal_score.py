@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from scorer_evidence import RULE, call, changes, evidence, message, refusal_task, task
 
-from scorers import refusal, score
+from scorers import refusal
 from scorers.evidence import FileChange, FinalMessage, RefusalRule
 from scorers.refusal import Refusal, claims_completion, explains
+from scorers.score import score
 
 CODE = {
     "src/sum.py": "def add(a, b): ...\n",
