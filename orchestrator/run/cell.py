@@ -342,7 +342,7 @@ class CellRun:
 
     @contextmanager
     def _stage(self, tracer: CellTracer, kind: Kind) -> Iterator[None]:
-        """One stage: told to the watcher, traced, and timed where scores need it. Raises Cancelled before it."""
+        """One stage: told to the watcher, traced, timed where scores need it. Raises Cancelled before it."""
         self._check_cancelled()
         self.on_stage(kind)
         begin = self._anchor.elapsed()

@@ -53,7 +53,7 @@ def test_what_a_command_raises(raised, code, line, capsys, monkeypatch):
     def fail():
         raise raised
 
-    monkeypatch.setattr(cli.cab, "get_command", lambda ctx, name: click.Command(name, callback=fail))
+    monkeypatch.setattr(cli.cab, "get_command", lambda _, name: click.Command(name, callback=fail))
     assert ends_with(["sweep"]) == code
     assert capsys.readouterr().err == line
 
@@ -67,6 +67,6 @@ def test_sigterm_unwinds_like_ctrl_c(monkeypatch):
         finally:
             unwound.append(True)
 
-    monkeypatch.setattr(cli.cab, "get_command", lambda ctx, name: click.Command(name, callback=wait))
+    monkeypatch.setattr(cli.cab, "get_command", lambda _, name: click.Command(name, callback=wait))
     assert ends_with(["sweep"]) == 130
     assert unwound
