@@ -320,10 +320,11 @@ def markdown(rows: list[dict[str, Any]], ready: float, rounds: int, calls: int) 
     ]
     table = ["| " + " | ".join(cells) + " |" for cells in (head, ("---",) * len(head), *body)]
     return (
-        "# Speed of the gateway\n\nWritten by `make bench-docs`, not by hand. Milliseconds; *added* is against\n"
-        "a direct call to the same endpoint on loopback, *CPU* is processor time of the hop's process a call;\n"
-        f"least disturbed of {rounds} rounds of {calls} calls. The byte hop is the floor; *aiohttp* and *httpx*\n"
-        "are bare proxies on these libraries, which neither meter nor record.\n\n" + "\n".join(table) + "\n\n"
+        "# Speed of the gateway\n\n"
+        "Written by `make bench-docs`, not by hand. Milliseconds; *added* is against a direct call to the\n"
+        "same endpoint on loopback, *CPU* is processor time of the hop's process a call; least disturbed\n"
+        f"of {rounds} rounds of {calls} calls. The byte hop is the floor; *aiohttp* and *httpx* are bare\n"
+        "proxies on these libraries, which neither meter nor record.\n\n" + "\n".join(table) + "\n\n"
         f"From start to ready: {ready:.2f} s.\n"
     )
 
