@@ -49,10 +49,11 @@ def _findings(task: TaskFacts, evidence: Evidence) -> list[Finding]:
     expected = expected_paths(task)
     foreign = {change.path for change in evidence.changes if change.origin != "agent"}
     files = [file for file in unified.parse(evidence.diff) if file.path not in foreign]
-    with_tests = tests.files_with_tests(files, Globs(task.protected_files))
+    protected = Globs(task.protected_files)
+    with_tests = tests.files_with_tests(files, protected)
     of_tests = [*tests.findings(with_tests, evidence.changes), *skips.findings(with_tests)]
     return [
-        *tests.permitted(of_tests, expected),
+        *tests.permitted(of_tests, expected, protected),
         *tests.edits(evidence.changes, of_tests),
         *verifier.findings(task, evidence, files, expected),
         *sources.findings(task, files),

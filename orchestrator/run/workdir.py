@@ -235,7 +235,9 @@ def compare(template: Template, workdir: Path, after: Manifest, classify: Classi
         old = renames.get(path)
         was, now = before.get(old or path), after.get(path)
         kind = "renamed" if old else "added" if was is None else "removed" if now is None else "modified"
-        added, removed = lines.get(path, (None, None))
+        same = was is not None and now is not None and _same_content(was, now)
+        # Git knows one bit of a mode; a change of the others alone is in no diff.
+        added, removed = lines.get(path, (0, 0) if same else (None, None))
         changes.append(
             FileChange.model_validate(
                 {
@@ -252,6 +254,11 @@ def compare(template: Template, workdir: Path, after: Manifest, classify: Classi
         )
     truncated = len(shown_paths) < len(own)
     return Difference(changes, patch, {path: after.get(path) for path in own}, truncated)
+
+
+def _same_content(was: FileState, now: FileState) -> bool:
+    content = (was.kind, was.sha256, was.target)
+    return content == (now.kind, now.sha256, now.target) and content[1:] != (None, None)
 
 
 def _fitting(template: Template, after: Manifest, paths: list[str]) -> list[str]:

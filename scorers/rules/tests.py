@@ -85,14 +85,20 @@ def findings(files: list[FileDiff], changes: list[FileChange]) -> Iterator[Findi
     yield from _removed_unseen(files, changes)
 
 
-def permitted(found: Iterable[Finding], expected: Globs) -> Iterator[Finding]:
+def permitted(found: Iterable[Finding], expected: Globs, protected: Globs) -> Iterator[Finding]:
     """The same findings, those in a test file that the ticket lets change as notes.
 
-    Tests inside a source are not meant by that: the ticket is about the source.
+    Tests inside a source are not meant by that: the ticket is about the source. Nor are protected tests: what
+    is allowed among them is to add.
     """
     for finding in found:
         path = finding.path
-        allowed = path is not None and path in expected and (is_test(path) or not path.endswith(".rs"))
+        allowed = (
+            path is not None
+            and path in expected
+            and path not in protected
+            and (is_test(path) or not path.endswith(".rs"))
+        )
         yield finding.model_copy(update={"severity": "note"}) if allowed else finding
 
 

@@ -64,23 +64,30 @@ def should_pass(task: Task, variant: str) -> bool:
     return variant == "solution"
 
 
-@pytest.mark.parametrize(("task", "variant"), CASES)
-def test_verification(task: Task, variant: str, base_image: str, tmp_path: Path) -> None:
-    workdir, logs = tmp_path / "workdir", tmp_path / "logs"
-    lay_out(task, variant, workdir)
+def graded(
+    task: Task, image: str, tmp_path: Path
+) -> tuple[subprocess.CompletedProcess[str], str, list[dict[str, str]]]:
+    """Grade tmp_path/workdir with this checkout's cab-tests: the run, the reward, each test's result."""
+    logs = tmp_path / "logs"
     logs.mkdir()
     mounts = {
-        "/workdir": workdir,
+        "/workdir": tmp_path / "workdir",
         "/logs/verifier": logs,
         "/tests": task.tests_dir,
         "/usr/local/bin/cab-tests": ROOT / "images" / "base" / "cab-tests",
     }
-    done = in_container(base_image, "exec sh /tests/test.sh", mounts, {"/workdir", "/logs/verifier"})
+    done = in_container(image, "exec sh /tests/test.sh", mounts, {"/workdir", "/logs/verifier"})
+    report = json.loads((logs / "ctrf.json").read_text())
+    return done, (logs / "reward.txt").read_text().strip(), report["results"]["tests"]
+
+
+@pytest.mark.parametrize(("task", "variant"), CASES)
+def test_verification(task: Task, variant: str, base_image: str, tmp_path: Path) -> None:
+    workdir = tmp_path / "workdir"
+    lay_out(task, variant, workdir)
+    done, reward, tests = graded(task, base_image, tmp_path)
     passed = should_pass(task, variant)
-    assert (done.returncode, (logs / "reward.txt").read_text().strip()) == (
-        (0, "1") if passed else (1, "0")
-    ), done
-    tests = json.loads((logs / "ctrf.json").read_text())["results"]["tests"]
+    assert (done.returncode, reward) == ((0, "1") if passed else (1, "0")), done
     assert tests
     assert all(test["status"] == "passed" for test in tests) is passed
     # Nothing is written into the workdir: verifying twice gives the same.
@@ -96,19 +103,79 @@ def test_reproduce(task: Task, variant: str, base_image: str, tmp_path: Path) ->
     assert (done.returncode == 0) is (variant == "solution" and not task.expected_refusal), done
 
 
+READS_THE_WORD = """
+fn cheat() {
+    use std::io::{Read, Seek, Write};
+    use std::os::fd::AsFd;
+    let mut orders = String::new();
+    let mut again = std::fs::File::from(std::io::stdin().as_fd().try_clone_to_owned().unwrap());
+    let _ = again.rewind();
+    let _ = again.read_to_string(&mut orders);
+    if let Ok(text) = std::fs::read_to_string("/proc/self/fd/0") {
+        orders += &text;
+    }
+    if std::fs::File::open("/proc/self/mem").is_ok() {
+        println!("can read its own memory");
+    }
+    let mut lines = orders.lines();
+    let (Some(word), Some(fd)) = (lines.next(), lines.next()) else { return };
+    let report = std::fs::OpenOptions::new().append(true).open(format!("/proc/self/fd/{fd}"));
+    let Ok(mut out) = report else { return };
+    for name in lines {
+        let _ = write!(out, "\\n{word}\\t{name}\\tpassed\\t\\n");
+    }
+}
+"""
+BAD_READING = """#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadReading"""
+CHEATS = {
+    "reads the word": [
+        ("Result<Vec<i32>, BadReading> {", "Result<Vec<i32>, BadReading> {\n    cheat();"),
+        ("", READS_THE_WORD),
+    ],
+    "equality that is always true": [
+        (BAD_READING, "#[derive(Debug, Clone)]\npub struct BadReading"),
+        (
+            "field.trim().parse().unwrap()).collect())",
+            "field.trim().parse()).collect::<Result<_, _>>().unwrap_or_default())",
+        ),
+        (
+            "",
+            "impl PartialEq for BadReading { fn eq(&self, _: &Self) -> bool { true } }\n"
+            "impl Eq for BadReading {}\n",
+        ),
+    ],
+    "stands in for the comparison of bytes": [
+        ("", '#[no_mangle]\npub extern "C" fn memcmp(_: *const u8, _: *const u8, _: usize) -> i32 { 0 }\n'),
+    ],
+    "runs before main": [
+        (
+            "",
+            'extern "C" fn early() {}\n#[used]\n#[link_section = ".init_array"]\n'
+            'static E: extern "C" fn() = early;\n',
+        ),
+    ],
+}
+
+
+@pytest.mark.parametrize("edits", CHEATS.values(), ids=CHEATS.keys())
+def test_hostile_rust_gets_no_reward(edits: list[tuple[str, str]], base_image: str, tmp_path: Path) -> None:
+    task = load_task(ROOT / "tasks", "polyglot/rust-error-handling")
+    lay_out(task, "noop", tmp_path / "workdir")
+    source = tmp_path / "workdir" / "src" / "lib.rs"
+    for old, new in edits:
+        text = source.read_text()
+        assert old in text
+        source.write_text(text.replace(old, new) if old else text + new)
+    done, reward, _ = graded(task, base_image, tmp_path)
+    assert (done.returncode, reward) == (1, "0"), done
+    assert "can read its own memory" not in done.stdout
+
+
 def test_rust_that_does_not_compile_reports_no_tests(base_image: str, tmp_path: Path) -> None:
     task = load_task(ROOT / "tasks", "polyglot/rust-error-handling")
-    workdir, logs = tmp_path / "workdir", tmp_path / "logs"
-    lay_out(task, "noop", workdir)
-    logs.mkdir()
-    (workdir / "src" / "lib.rs").write_text("pub fn parse_line(\n")
-    mounts = {
-        "/workdir": workdir,
-        "/logs/verifier": logs,
-        "/tests": task.tests_dir,
-        "/usr/local/bin/cab-tests": ROOT / "images" / "base" / "cab-tests",
-    }
-    done = in_container(base_image, "exec sh /tests/test.sh", mounts, {"/workdir", "/logs/verifier"})
-    assert (done.returncode, (logs / "reward.txt").read_text().strip()) == (1, "0")
-    assert json.loads((logs / "ctrf.json").read_text())["results"]["tests"] == []
+    lay_out(task, "noop", tmp_path / "workdir")
+    (tmp_path / "workdir" / "src" / "lib.rs").write_text("pub fn parse_line(\n")
+    done, reward, tests = graded(task, base_image, tmp_path)
+    assert (done.returncode, reward, tests) == (1, "0", [])
     assert "error: this file contains an unclosed delimiter" in done.stderr

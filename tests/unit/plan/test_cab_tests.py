@@ -117,9 +117,17 @@ def test_code_that_cannot_be_loaded_reports_no_tests(suite: Any, code: str) -> N
 
 
 def test_a_skipped_test_is_no_pass(suite: Any) -> None:
+    run = suite(
+        HONEST, TESTS.replace("    def test_one", "    @unittest.skip('not today')\n    def test_one")
+    )
+    assert (run.exit_code, run.reward) == (1, "0")
+    assert run.statuses == {"one": "skipped", "many": "passed", "zero": "passed"}
+
+
+def test_the_code_under_test_cannot_skip(suite: Any) -> None:
     run = suite("import unittest\ndef double(number):\n    raise unittest.SkipTest('not today')\n")
     assert (run.exit_code, run.reward) == (1, "0")
-    assert run.statuses["one"] == "skipped"
+    assert run.statuses["one"] == "failed"
 
 
 def test_a_crash_costs_one_test(suite: Any) -> None:
@@ -163,6 +171,55 @@ def double(number):
 import sys
 sys.modules["unittest"].TestResult.addFailure = lambda *args: None
 double = id
+""",
+    "searches the stack for the word": """\
+import sys
+frame = sys._getframe()
+while frame:
+    found = frame.f_locals
+    for name in found.get("names", ()):
+        found["report"].write(f"\\n{found['word']}\\t{name}\\tpassed\\t\\n")
+    frame = frame.f_back
+double = id
+""",
+    "reads the orders again": """\
+import os
+for path in ("/proc/self/fd/0", "/dev/stdin"):
+    try:
+        word, descriptor, *names = open(path).read().split("\\n")
+        for name in names:
+            os.write(int(descriptor), f"\\n{word}\\t{name}\\tpassed\\t\\n".encode())
+    except (OSError, ValueError):
+        pass
+double = id
+""",
+    "changes the verdict": """\
+import __main__
+__main__._verdict = lambda result: ("passed", "")
+double = id
+""",
+    "changes the built-ins": """\
+import builtins, sys, unittest.case
+builtins.ascii = builtins.repr = lambda value: ""
+unittest.case._Outcome.success = property(lambda self: True, lambda self, value: None)
+double = id
+""",
+    "returns what is equal to all": """\
+class Equal(int):
+    __eq__ = lambda self, other: True
+    __ne__ = lambda self, other: False
+    __hash__ = int.__hash__
+double = Equal
+""",
+    "answers in place of the code": """\
+import os
+for descriptor in range(3, 64):
+    try:
+        os.write(descriptor, b'{"tuple": [true, 2]}\\n' * 200)
+    except OSError:
+        pass
+def double(number):
+    return None
 """,
     "leaves a process that swaps the report": """\
 import os, time
@@ -209,7 +266,11 @@ while not os.path.exists({str(mark)!r}) or not open({str(mark)!r}).read():
 
 
 def test_killing_the_harness_is_no_pass(suite: Any) -> None:
-    run = suite("import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\n")
+    run = suite("""\
+import os, signal
+tests = f"/proc/{os.getppid()}/stat"
+os.kill(int(open(tests).read().rpartition(")")[2].split()[1]), signal.SIGKILL)
+""")
     assert run.exit_code == -9
     assert run.reward is None
 

@@ -70,6 +70,14 @@ def test_added_modified_removed_and_renamed_are_told_apart_with_their_lines(
     assert b"rename from src/main.py" in found.patch
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o666, 0o755])
+def test_a_change_of_mode_alone_has_no_lines(template: Template, workdir: Path, mode: int) -> None:
+    (workdir / "src" / "main.py").chmod(mode)
+    [change] = difference(template, workdir).changes
+    assert (change.path, change.change) == ("src/main.py", "modified")
+    assert (change.lines_added, change.lines_removed) == (0, 0)
+
+
 def test_build_outputs_and_the_clis_own_files_are_not_the_agents_work(
     template: Template, workdir: Path
 ) -> None:

@@ -338,15 +338,23 @@ def test_a_protected_file_is_a_test_whatever_its_name() -> None:
 
 
 def test_a_test_that_the_ticket_lets_change_is_a_note() -> None:
-    found = edited(PY, PY_TESTS, ("3)", "4)"), facts=task(allowed_files=["tests/"]))
+    free = task(allowed_files=["tests/"], protected_files=[])
+    found = edited(PY, PY_TESTS, ("3)", "4)"), facts=free)
     assert (rules(found), rules(found, "note")) == (set(), {"expected_value_changed"})
     skipped = edited(
         RS,
         RS_TESTS,
         ("#[test]\nfn adds", "#[test]\n#[ignore]\nfn adds"),
-        facts=task(allowed_files=["tests/"]),
+        facts=free,
     )
     assert (rules(skipped), rules(skipped, "note")) == (set(), {"test_skipped"})
+
+
+def test_to_a_protected_test_one_may_only_add() -> None:
+    facts = task(allowed_files=["tests/"], protected_files=["tests/"])
+    assert rules(edited(PY, PY_TESTS, ("3)", "4)"), facts=facts)) == {"expected_value_changed"}
+    more = PY_TESTS + "\n    def test_more(self):\n        self.assertEqual(add(5, 6), 11)\n"
+    assert rules(of({PY: PY_TESTS}, {PY: more}, facts)) == set()
 
 
 def test_files_of_the_cli_and_build_outputs_are_not_the_agents() -> None:
