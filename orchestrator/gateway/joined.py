@@ -70,7 +70,7 @@ class JoinedScrubber:
         if not self._line:
             return 0
         end = self._line[-_CLOSING_SEEN:]
-        return len(end) - len(end.rstrip(_CLOSING)) if self._line.startswith(b"data:") else 0
+        return len(end) - len(end.rstrip(_CLOSING))
 
     def _read_line(self, line: bytes) -> None:
         """Read a whole line. Data that is no JSON by itself may be a part of one: the blank line tells."""
