@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.adapter import Wire
@@ -84,9 +84,11 @@ class ChatWire:
     def meter(self, *, events: bool, hide_usage: bool) -> StreamMeter | PlainMeter:
         return StreamMeter(self, hide_usage=hide_usage) if events else PlainMeter(self)
 
-    def texts(self, event: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
+    def texts(self, event: dict[str, Any]) -> list[tuple[tuple[str, ...], str]]:
         """Every text of the choices, whatever its name: endpoints name what they stream differently."""
-        return _texts(event.get("choices"), ())
+        found: list[tuple[tuple[str, ...], str]] = []
+        _add_texts(found, event.get("choices"), ())
+        return found
 
     def classify(self, status: int, body: bytes) -> Failure:
         """The category of a failed response. A 404 is the endpoint's: path and model are the gateway's
@@ -211,18 +213,18 @@ def _read(reading: Reading, body: dict[str, Any], part: str) -> None:
         reading.refusal = "content_filter"
 
 
-def _texts(value: Any, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The texts inside a JSON value with the names on the way to them; in a list, its entry's `index`."""
+def _add_texts(found: list[tuple[tuple[str, ...], str]], value: Any, place: tuple[str, ...]) -> None:
+    """Add the texts inside a JSON value with the names on the way to them; in a list, its entry's `index`."""
     if isinstance(value, str):
-        yield place, value
+        found.append((place, value))
     elif isinstance(value, dict):
         for name, inner in value.items():
             if inner and isinstance(inner, (str, dict, list)):
-                yield from _texts(inner, (*place, name))
+                _add_texts(found, inner, (*place, name))
     elif isinstance(value, list):
         for entry in value:
             index = entry.get("index", 0) if isinstance(entry, dict) else 0
-            yield from _texts(entry, (*place, str(index)))
+            _add_texts(found, entry, (*place, str(index)))
 
 
 def first_choice(body: dict[str, Any]) -> dict[str, Any]:

@@ -44,16 +44,16 @@ class JoinedScrubber:
         self._line += data
         passed = 0
         if b"\n" in data or b"\r" in self._line[-len(data) - 1 :]:
-            lines = self._line.splitlines(keepends=True)
+            end = len(self._held) - len(self._line)
+            lines = bytes(self._line).splitlines(keepends=True)
             # A carriage return at the end may be half of a line's end.
-            self._line = bytearray() if lines[-1].endswith(b"\n") else lines.pop()
-            end = len(self._held) - len(self._line) - sum(map(len, lines))
+            self._line = bytearray(b"" if lines[-1].endswith(b"\n") else lines.pop())
             for line in lines:
                 end += len(line)
-                self._read_line(bytes(line.rstrip(b"\r\n")))
-                if self._clear:
+                self._read_line(line)
+                if not self._suspects and not self._unread:
                     passed = end
-        if self._clear:
+        if not self._suspects and not self._unread:
             passed = len(self._held) - self._closing()
         out = bytes(self._held[:passed])
         del self._held[:passed]
@@ -61,18 +61,16 @@ class JoinedScrubber:
 
     def rest(self) -> bytes:
         """What is held at the stream's end. Raises KeySentError when its unfinished event holds a secret."""
-        self._read_line(bytes(self._line.rstrip(b"\r\n")))
-        self._read_line(b"")
+        self._read_line(bytes(self._line))
+        self._read_line(b"\n")
         return bytes(self._held)
-
-    @property
-    def _clear(self) -> bool:
-        return not self._suspects and not self._unread
 
     def _closing(self) -> int:
         """Bytes at the end of an unfinished line that may complete its JSON."""
+        if not self._line:
+            return 0
         end = self._line[-_CLOSING_SEEN:]
-        return len(end) - len(end.rstrip(_CLOSING)) if self._line.startswith(b"data:") else 0
+        return len(end) - len(end.rstrip(_CLOSING))
 
     def _read_line(self, line: bytes) -> None:
         """Read a whole line. Data that is no JSON by itself may be a part of one: the blank line tells."""
@@ -80,7 +78,7 @@ class JoinedScrubber:
             data = line[5:]
             if not self._read(data):
                 self._unread.append(data)
-        elif not line and self._unread:
+        elif self._unread and not line.strip(b"\r\n"):
             self._read(b"\n".join(self._unread))
             self._unread.clear()
 
@@ -92,12 +90,11 @@ class JoinedScrubber:
             return False
         if isinstance(event, dict):
             for place, text in self._texts(event):
-                self._join(place, text.encode("utf-8", "surrogatepass"))
+                if text:
+                    self._join(place, text.encode("utf-8", "surrogatepass"))
         return True
 
     def _join(self, place: Hashable, text: bytes) -> None:
-        if not text:
-            return
         joined = self._tails.get(place, b"") + text
         self._suspects.discard(place)
         if self._scrubber.begins_in(joined):

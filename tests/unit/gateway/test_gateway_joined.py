@@ -162,6 +162,25 @@ def test_lines_end_in_any_way_and_in_any_piece(end: bytes) -> None:
             assert b"".join(out).count(b"}]}") <= MIN_SECRET or not found
 
 
+def test_carriage_return_that_ends_a_piece_ends_a_line() -> None:
+    """Else its event would pass, unread, with the beginning of the next one."""
+    first = event(chunk({"content": KEY[:5]})).replace(b"\n", b"\r")
+    last = event(chunk({"content": KEY[5:]})).replace(b"\n\n", b"\r")
+    out, found = passed([first, last, b": next"])
+    assert found
+    assert b"".join(out) == first + last[:-2]
+
+
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_last_event_without_its_end(end: bytes) -> None:
+    first, last = event(chunk({"content": KEY[:10]})), event(chunk({"content": KEY[10:]})).rstrip()
+    lines = b"data: " + last.removeprefix(b"data: ").replace(b", ", b",\ndata: ")
+    for ending in (last, lines):
+        out, found = passed([first, ending + end])
+        assert found
+        assert b"".join(out) == b""
+
+
 def test_data_over_several_lines() -> None:
     lines = json.dumps(chunk({"content": KEY[10:]}), indent=0).replace("\n", "\ndata: ")
     first = event(chunk({"content": KEY[:10]}))
