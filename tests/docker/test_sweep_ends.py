@@ -111,8 +111,8 @@ def test_a_dead_engine_ends_the_sweep_before_all_cells_have_failed(
 
         def take_away(number: int) -> Answer:
             if number == 2:
-                sandbox.remove_leftovers({"cab.cell": cells[0].cell_id})
                 monkeypatch.setattr(sandbox._api, "ping", Mock(side_effect=DockerException("gone")))
+                sandbox.remove_leftovers({"cab.cell": cells[0].cell_id})
             return Answer()
 
         stub.answers["stub/model"] = take_away
