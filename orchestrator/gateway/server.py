@@ -22,6 +22,7 @@ from orchestrator.gateway.record import Recorder
 from orchestrator.gateway.scrub import Scrubber
 from orchestrator.gateway.upstream import Clock, Source, SystemClock, Upstream, new_session
 from orchestrator.gateway.wire import WireFormat
+from orchestrator.unix_socket import bound
 
 WIRES: dict[str, WireFormat] = {"chat": ChatWire()}
 
@@ -133,7 +134,7 @@ async def _listen(http: web.Server, route: CellRoute) -> asyncio.AbstractServer:
     """
     place = f"socket of cell {route.cell_id}"
     try:
-        listener = await asyncio.get_running_loop().create_unix_server(http, str(route.socket))
+        listener = await asyncio.get_running_loop().create_unix_server(http, sock=bound(Path(route.socket)))
         Path(route.socket).chmod(0o600)
         if route.socket_owner != (os.geteuid(), os.getegid()):
             os.chown(route.socket, *route.socket_owner)

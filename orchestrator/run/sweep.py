@@ -117,11 +117,7 @@ class Sweep:
             raise
         finally:
             del self._under_way[cell.cell_id]
-        if not self.bench.gateway.alive:
-            # Every further cell that asks a model would fail alike.
-            mend = f"cab sweep resume {self.store.sweep_id}"
-            place = str(self.store.root / "gateway.log")
-            self._fail(EnvironmentFault("the model gateway died", place=place, mend=mend))
+        self._check_ground(result)
         if self._again(job, result):
             self.store.discard(staging)
             return
@@ -130,6 +126,15 @@ class Sweep:
         save_facts(staging.path, result.facts)
         entry = self.store.commit(staging, record, replace=True)
         self.observer.ended(cell, entry)
+
+    def _check_ground(self, result: CellResult) -> None:
+        """End the sweep where what all cells stand on is gone: each further one would fail alike."""
+        mend = f"cab sweep resume {self.store.sweep_id}"
+        if not self.bench.gateway.alive:
+            place = str(self.store.root / "gateway.log")
+            self._fail(EnvironmentFault("the model gateway died", place=place, mend=mend))
+        elif result.outcome.cause == "engine" and not self.bench.grader.sandbox.answers:
+            self._fail(EnvironmentFault("the Docker engine is gone", mend=f"start it, then {mend}"))
 
     def _again(self, job: _Job, result: CellResult) -> bool:
         if not result.outcome.rule.retried or len(job.attempts) >= self.retries or self._stopping.is_set():

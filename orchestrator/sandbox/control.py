@@ -19,13 +19,12 @@ from typing import Literal
 
 from orchestrator.errors import CellFault, EnvironmentFault
 from orchestrator.sandbox.contract import ContainerEnd
+from orchestrator.unix_socket import bound
 
 CONTROL_SOCKET = "control.sock"
 
 # A line of PID 1's has at most some 200 bytes; more without an end is not PID 1.
 _MAX_LINE = 1024
-# sun_path holds 108 bytes with the closing NUL.
-_MAX_SOCKET_PATH = 107
 
 Command = Literal["go", "pause", "resume", "kill", "bye"]
 
@@ -173,26 +172,25 @@ class ControlSocket:
     def __init__(self, run_dir: Path, user: tuple[int, int]) -> None:
         self._path = run_dir / CONTROL_SOCKET
         self._uid = user[0]
-        if len(os.fsencode(self._path)) > _MAX_SOCKET_PATH:
-            raise EnvironmentFault(
-                f"the path has more than {_MAX_SOCKET_PATH} bytes, which a Unix socket cannot have",
-                place=str(self._path),
-                mend="set CAB_SCRATCH to a shorter directory",
-            )
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            self._listener.bind(str(self._path))
-            self._path.chmod(0o600)
-            if os.geteuid() != self._uid or os.getegid() != user[1]:
-                os.chown(self._path, *user)
-            self._listener.listen(1)
+            self._listener = bound(self._path)
+            self._give(user)
         except OSError as error:
-            self._listener.close()
             raise EnvironmentFault(
                 f"cannot offer a socket to uid {user[0]}: {error.strerror}",
                 place=str(self._path),
                 mend="run cab as root, or containers as cab's own uid",
             ) from error
+
+    def _give(self, user: tuple[int, int]) -> None:
+        try:
+            self._path.chmod(0o600)
+            if os.geteuid() != self._uid or os.getegid() != user[1]:
+                os.chown(self._path, *user)
+            self._listener.listen(1)
+        except OSError:
+            self._listener.close()
+            raise
 
     def accept(self, until: float | None, wake: Wake) -> ControlLine | None:
         """The line to PID 1, or None at `until` or once `wake` is set. Raises CellFault for a stranger."""

@@ -116,6 +116,15 @@ class DockerSandbox:
             run.close()
 
     @property
+    def answers(self) -> bool:
+        """Whether the engine answers at this moment."""
+        try:
+            with _engine("ping"):
+                return bool(self._api.ping())
+        except CellFault:
+            return False
+
+    @property
     def engine_version(self) -> str:
         with _engine("asking for the version"):
             return str(self._api.version()["Version"])

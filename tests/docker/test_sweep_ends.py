@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from cells import (
@@ -31,6 +32,7 @@ from cells import (
     tasks_in,
     wait_until,
 )
+from docker.errors import DockerException
 
 from orchestrator.errors import EnvironmentFault
 from orchestrator.plan.expand import expand
@@ -94,6 +96,31 @@ def test_a_dead_gateway_ends_the_sweep_and_its_cell_is_not_counted(tmp_path: Pat
         scores: dict[str, Any] = record.scores
         assert scores["composite"]["composite"] is None
         assert scores["tokens"]["known"]["total_tokens"] == TOKENS_IN + TOKENS_OUT
+
+
+def test_a_dead_engine_ends_the_sweep_before_all_cells_have_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stub, watcher = Stub({}), Watcher()
+    with lone_bench(stub, {"talks": "fix(); ask(); ask()", "next": "ask()"}, tmp_path) as (bench, store):
+        cells = [
+            cell_of(store.sweep_id, name, "stub/model", TASK, endpoint="stub") for name in ("talks", "next")
+        ]
+        sandbox = bench.grader.sandbox
+        assert sandbox.answers
+
+        def take_away(number: int) -> Answer:
+            if number == 2:
+                monkeypatch.setattr(sandbox._api, "ping", Mock(side_effect=DockerException("gone")))
+                sandbox.remove_leftovers({"cab.cell": cells[0].cell_id})
+            return Answer()
+
+        stub.answers["stub/model"] = take_away
+        sweep = Sweep(bench, store, cells, 1, watcher)
+        with pytest.raises(EnvironmentFault, match="engine is gone"):
+            sweep.run()
+        assert watcher.starts == {cells[0].cell_id: 1}
+        assert str(store.record(cells[0].key).outcome.cause) == "engine"
 
 
 @pytest.mark.parametrize("during", ["adapter_run", "verify"])
