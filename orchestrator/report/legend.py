@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from rich.cells import cell_len
 from rich.console import Console
 
 from orchestrator.report.groups import UNRANKED
@@ -34,5 +35,7 @@ def legend(shown: Iterable[tuple[str, Iterable[str]]]) -> list[str]:
 def print_legend(shown: Iterable[tuple[str, Iterable[str]]], out: Console) -> None:
     """Print the explanations that a table needs, if any."""
     notes = legend(shown)
-    if notes:
-        out.print("; ".join(notes))
+    line = "; ".join(notes)
+    # One note a line rather than a note that is broken in two.
+    for text in [line] if line and cell_len(line) <= out.width else notes:
+        out.print(text)

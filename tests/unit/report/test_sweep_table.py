@@ -8,6 +8,7 @@ from report_samples import SWEEP, entry, evidence, record, store
 
 from orchestrator.report.columns import Column, fit
 from orchestrator.report.groups import pairs
+from orchestrator.report.legend import print_legend
 from orchestrator.report.table import _tokens_a_pass, look_further, print_sweep
 from orchestrator.report.text import LEGEND, console
 from orchestrator.store.names import CellKey
@@ -101,6 +102,16 @@ def test_every_mark_that_is_shown_is_explained_and_no_other(shown, width, wide_o
     assert [of_cells.count(mark) for mark in MARKS] == [0, wide_only, 0, 0, 0, 0]
     assert [of_rates.count(mark) for mark in MARKS] == [0, 0, wide_only, 0, 1, wide_only]
     assert all(len(line.rstrip()) <= width for line in text.partition("results:")[0].splitlines())
+
+
+def test_no_note_is_broken_in_two(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    print_legend([("pass", ["–", "0 void"]), ("cab-1", ["[0, 1]"])], console())
+    assert capsys.readouterr().out.splitlines() == [
+        "– not measured",
+        "void: counted as 0 for an integrity finding",
+        "cab-1 [low, high] where a term was not measured",
+    ]
 
 
 def test_a_void_is_explained(shown):
