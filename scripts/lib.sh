@@ -28,14 +28,20 @@ can_apt() {
     [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null
 }
 
-# apt_install PACKAGE…: install from the distribution, with fresh lists. Output only when it fails.
-apt_install() {
-    local log
-    log="$(mktemp)"
-    if ! { apt-get update -q && apt-get install -y -q --no-install-recommends "$@"; } </dev/null >"$log" 2>&1; then
+# logged NAME COMMAND…: run a command with its output in build/logs/NAME.log, whose end is shown where it fails.
+logged() {
+    local name="$1" log="build/logs/$1.log"
+    shift
+    mkdir -p build/logs
+    printf '$ %s\n' "$*" >>"$log"
+    if ! "$@" </dev/null >>"$log" 2>&1; then
         tail -n 20 "$log" >&2
-        rm -f "$log"
-        die "apt-get cannot install $*" "see the lines above"
+        die "$name failed" "see the lines above, or all of $log"
     fi
-    rm -f "$log"
+}
+
+# apt_install PACKAGE…: install from the distribution, with fresh lists.
+apt_install() {
+    logged apt apt-get update -q
+    logged apt apt-get install -y -q --no-install-recommends "$@"
 }

@@ -26,15 +26,16 @@ inputs() {
 }
 
 make_venv() {
-    local python pip=(.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --no-compile --retries 10)
+    local python pip=(.venv/bin/python -m pip install --disable-pip-version-check --no-input --no-compile --progress-bar off --retries 10)
     if ! python="$(find_python)" && can_apt; then
         timed "installing python3-venv" apt_install python3 python3-venv
     fi
     python="$(find_python)" || die "no Python 3.11 or newer with venv" "install python3 and python3-venv"
-    "$python" -m venv --clear .venv
-    "${pip[@]}" --require-hashes -r requirements.lock -r requirements-build.lock </dev/null
+    rm -f build/logs/venv.log
+    logged venv "$python" -m venv --clear .venv
+    logged venv "${pip[@]}" --require-hashes -r requirements.lock -r requirements-build.lock
     # The build backend is there already, checked by its hash: nothing else is fetched.
-    "${pip[@]}" --no-deps --no-build-isolation -e . </dev/null
+    logged venv "${pip[@]}" --no-deps --no-build-isolation -e .
     inputs >"$STAMP"
 }
 

@@ -76,9 +76,11 @@ def main(args: list[str] | None = None) -> NoReturn:
     except click.Abort:
         sys.exit(INTERRUPTED)
     except CabError as error:
-        # A place or a thing may be named by what an agent wrote.
+        # A place or a thing may be named by what an agent wrote; the mend is cab's own.
+        from orchestrator.report.called import as_called
         from orchestrator.report.text import safe_line
 
+        error.mend = as_called(error.mend)
         click.echo(safe_line(f"cab: {error}", MAX_ERROR), err=True)
         sys.exit(error.exit_code)
 
@@ -88,6 +90,8 @@ def _explain(error: click.UsageError) -> None:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         error.show()
         return
+    from orchestrator.report.called import as_called
+
     command = error.ctx.command_path if error.ctx else "cab"
     message = " ".join(error.format_message().split())
-    click.echo(f"{command}: {message} (see {command} --help)", err=True)
+    click.echo(f"{command}: {message} ({as_called(f'see {command} --help')})", err=True)

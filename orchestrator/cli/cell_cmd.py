@@ -53,11 +53,11 @@ def score(cell: str, results: Path, as_json: bool) -> None:
         )
     else:
         from orchestrator.report.scores import print_scores
-        from orchestrator.report.text import safe_line
+        from orchestrator.report.text import plural, safe_line
 
         print_scores(again.scores)
         for key, (old, new) in again.differences.items():
             click.echo(safe_line(f"{key}: stored {old!r}, now {new!r}"))
-        if not again.differences:
-            click.echo("same as stored", err=True)
+        differ = plural(len(again.differences), "number")
+        click.echo(f"{differ} not as stored" if again.differences else "same as stored")
     sys.exit(1 if again.differences else 0)

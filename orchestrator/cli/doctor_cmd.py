@@ -37,5 +37,7 @@ def doctor(as_json: bool) -> None:
 
 def line(check: Check) -> str:
     """One check as a line of text."""
+    from orchestrator.report.called import as_called
+
     text = f"{_MARKS[check.state]:8}{check.name:12}{check.found}"
-    return f"{text} ({check.mend})" if check.mend else text
+    return f"{text} ({as_called(check.mend)})" if check.mend else text

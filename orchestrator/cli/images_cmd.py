@@ -40,6 +40,7 @@ def verify(as_json: bool) -> None:
     """
     from dataclasses import asdict
 
+    from orchestrator.report.called import as_called
     from orchestrator.sandbox.images import Layout, load_lock
     from orchestrator.sandbox.images import verify as verify_images
 
@@ -49,7 +50,7 @@ def verify(as_json: bool) -> None:
         click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:
         for finding in findings:
-            click.echo(f"{finding.image}: {finding.problem} ({finding.mend})")
+            click.echo(f"{finding.image}: {finding.problem} ({as_called(finding.mend)})")
         if not findings:
             click.echo(f"{len(lock.images)} images are as images.lock says")
     sys.exit(1 if findings else 0)

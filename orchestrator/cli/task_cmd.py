@@ -59,6 +59,7 @@ def validate_command(
     Exit code 2 when any of them cannot be proved.
     """
     from orchestrator.plan.task import PROOF_FILE, load_task, match_tasks
+    from orchestrator.report.called import as_called
     from orchestrator.run.prove import prove
 
     outcomes: list[dict[str, object]] = []
@@ -68,6 +69,7 @@ def validate_command(
             proof = prove(item, runs=runs, on_progress=lambda line: click.echo(line, err=True))
         except InputError as error:
             outcomes.append({"name": name, "proved": False, "error": str(error)})
+            error.mend = as_called(error.mend)
             click.echo(f"{name}: {error}", err=True)
             continue
         changed = write_if_changed(item.path / PROOF_FILE, proof.to_json())

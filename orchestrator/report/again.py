@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +13,32 @@ from pydantic import ValidationError
 
 from orchestrator.errors import StoreError
 from orchestrator.plan.spec import SweepSpec
+from orchestrator.report.called import command
 from orchestrator.run.outcome import TABLE
 from orchestrator.store.cells import CellStore
 from orchestrator.store.record import CellRecord
 
+_MAX_SLUG = 100
+
 
 def again(record: CellRecord, cell_dir: Path) -> str:
     """How to run a cell again: a resume where its outcome is retried, else a sweep of that cell alone."""
+    results = results_of(record, cell_dir)
     if TABLE[record.outcome.name].retried:
-        return f"run it again: cab sweep resume {shlex.quote(record.identity.sweep_id)}"
-    spec = _spec_of_its_sweep(record, cell_dir)
+        return f"run it again: {command('sweep', 'resume', record.identity.sweep_id, results=results)}"
+    spec = _spec_of_its_sweep(record, results)
     if spec is None:
         return "run it again: by its sweep file; the sweep as stored is not here, or is older than this cab"
     text = json.dumps(alone(record, spec))
-    return f"run it again, as a sweep of its own:\n  printf %s {shlex.quote(text)} | cab sweep run /dev/stdin"
+    run = command("sweep", "run", "/dev/stdin", "--id", _new_id(record, datetime.now(UTC)), results=results)
+    return f"run it again, as a sweep of its own:\n  printf %s {shlex.quote(text)} | {run}"
+
+
+def _new_id(record: CellRecord, now: datetime) -> str:
+    """A sweep id that no other cell, and no other second, gives."""
+    name = f"{record.identity.cli}-{record.identity.task}"
+    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:_MAX_SLUG]
+    return f"again-{slug}-{now:%Y%m%dT%H%M%SZ}"
 
 
 def alone(record: CellRecord, spec: SweepSpec) -> dict[str, Any]:
@@ -49,10 +63,18 @@ def alone(record: CellRecord, spec: SweepSpec) -> dict[str, Any]:
     return one.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
 
 
-def _spec_of_its_sweep(record: CellRecord, cell_dir: Path) -> SweepSpec | None:
-    """The spec of the sweep that a cell's directory lies in; None where it lies elsewhere."""
-    root = cell_dir.resolve().parents[4]
+def results_of(record: CellRecord, cell_dir: Path) -> Path | None:
+    """The results directory that a cell's directory lies in; None where it was moved away from its sweep."""
+    whole = cell_dir.resolve()
+    parts = (record.identity.sweep_id, "cells", *record.identity.key.path().parts)
+    return whole.parents[len(parts) - 1] if whole.parts[-len(parts) :] == parts else None
+
+
+def _spec_of_its_sweep(record: CellRecord, results: Path | None) -> SweepSpec | None:
+    """The spec of the sweep that a cell belongs to; None where that is not there or is another cab's."""
+    if results is None:
+        return None
     try:
-        return SweepSpec.of_data(CellStore(root.parent, record.identity.sweep_id).sweep().spec)
+        return SweepSpec.of_data(CellStore(results, record.identity.sweep_id).sweep().spec)
     except (StoreError, ValidationError):
         return None

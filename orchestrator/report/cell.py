@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 
 from rich.console import Console
 
-from orchestrator.report.again import again
+from orchestrator.report.again import again, results_of
+from orchestrator.report.called import as_called, command, near
 from orchestrator.report.columns import Column, fit
 from orchestrator.report.scores import print_partition, print_scores
 from orchestrator.report.text import (
@@ -78,8 +78,16 @@ def print_cell(cell_dir: Path, *, as_json: bool) -> None:
     _print_work(out, evidence)
     _print_provenance(out, record)
     _print_files(out, cell_dir)
-    out.print("score it again:", f"cab cell score {shlex.quote(record.cell_id)}", soft_wrap=True)
+    results = results_of(record, cell_dir)
+    score = (
+        command("cell", "score", record.cell_id, results=results)
+        if results
+        else command("cell", "score", near(cell_dir))
+    )
+    out.print(f"score it again: {score}", soft_wrap=True)
     out.print(again(record, cell_dir), soft_wrap=True)
+    # Again, since the first line has scrolled away.
+    out.print(safe_line(said), style=style)
 
 
 def _print_head(out: Console, record: CellRecord) -> None:
@@ -121,13 +129,18 @@ def _print_verification(out: Console, evidence: Evidence) -> None:
     passed = f"{len(found.tests) - len(failed)} of {plural(len(found.tests), 'test')} passed"
     _field(out, "verifier", f"{ended}, reward {number(found.reward)}, {passed}")
     for test in failed[:MAX_TESTS]:
-        out.print(f"  {test.status}: {safe_line(test.name, LINE)}{_message(test)}", soft_wrap=True)
+        _cut(out, f"  {test.status}: {safe_line(test.name, LINE)}{_message(test)}")
     if len(failed) > MAX_TESTS:
         out.print(f"  … {plural(len(failed) - MAX_TESTS, 'test')} more in evidence.json")
     if failed or found.exit_code != 0:
-        tail = safe_lines((found.stdout_tail + found.stderr_tail).rstrip("\n"), LINE)
-        for line in tail[-MAX_TAIL_LINES:]:
-            out.print(f"  | {line}", soft_wrap=True)
+        text = (found.stdout_tail + found.stderr_tail).rstrip("\n")
+        for line in safe_lines(text, LINE)[-MAX_TAIL_LINES:] if text else ():
+            _cut(out, f"  | {line}")
+
+
+def _cut(out: Console, line: str) -> None:
+    """A line no longer than the terminal is wide; the whole of it stands in evidence.json."""
+    out.print(line, no_wrap=True, overflow="ellipsis")
 
 
 def _message(test: TestResult) -> str:
@@ -201,10 +214,11 @@ def _print_provenance(out: Console, record: CellRecord) -> None:
         f"{identity.cli} {identity.cli_version} in {identity.container_image}, {identity.image_digest}",
     )
     _field(out, "graded in", f"{identity.verifier_digest}")
-    _field(out, "model", f"{identity.model}, reported as {identity.model_build_id or NOT_MEASURED}")
+    build = f"reported as {identity.model_build_id}" if identity.model_build_id else "reported no build"
+    _field(out, "model", f"{identity.model}, {build}")
     settings = identity.generation_settings
-    for one in settings[:MAX_SETTINGS]:
-        _field(out, "settings", json.dumps(one) if one else "none stated on the wire")
+    for index, one in enumerate(settings[:MAX_SETTINGS]):
+        _field(out, "" if index else "settings", json.dumps(one) if one else "none stated on the wire")
     if len(settings) > MAX_SETTINGS:
         _field(out, "", f"… {len(settings) - MAX_SETTINGS} more in cell.json")
     for item in identity.deviations:
@@ -217,4 +231,7 @@ def _print_files(out: Console, cell_dir: Path) -> None:
     out.print()
     out.print(f"files in {cell_dir}:", soft_wrap=True)
     for path in sorted(cell_dir.iterdir()):
-        out.print(f"  {safe_line(path.name, LINE):<16}{FILES.get(path.name, '')}".rstrip(), soft_wrap=True)
+        out.print(
+            f"  {safe_line(path.name, LINE):<16}{as_called(FILES.get(path.name, ''))}".rstrip(),
+            soft_wrap=True,
+        )

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from rich import box
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,15 @@ class Column:
         return self.natural if self.least is None else min(self.least, self.natural)
 
 
-def fit(columns: Sequence[Column], title: str, out: Console) -> tuple[Table, list[str]]:
-    """The table of as many columns as the console is wide enough for, and the names of those left out."""
+def fit(columns: Sequence[Column], title: str, out: Console) -> tuple[RenderableType, list[str]]:
+    """The table of as many columns as the console is wide enough for, and the names of those left out.
+
+    A table without rows is its title alone.
+    """
+    # Not the table's own title, which would wrap at the table's width.
+    head = Text(title, style="bold")
+    if not any(column.cells for column in columns):
+        return head, []
     kept, left_out = list(columns), []
     while sum(column.narrowest + 1 for column in kept) - 1 > out.width:
         droppable = [column for column in kept if column.worth is not None]
@@ -43,7 +51,8 @@ def fit(columns: Sequence[Column], title: str, out: Console) -> tuple[Table, lis
         least = min(droppable, key=lambda column: column.worth or 0)
         kept.remove(least)
         left_out.append(least.name)
-    return _table(kept, _widths(kept, out.width), title), left_out[::-1]
+    table = _table(kept, _widths(kept, out.width))
+    return Group(head, table) if title else table, left_out[::-1]
 
 
 def _widths(columns: Sequence[Column], available: int) -> list[int]:
@@ -55,11 +64,8 @@ def _widths(columns: Sequence[Column], available: int) -> list[int]:
     return widths
 
 
-def _table(columns: Sequence[Column], widths: Sequence[int], title: str) -> Table:
+def _table(columns: Sequence[Column], widths: Sequence[int]) -> Table:
     table = Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
         box=box.SIMPLE_HEAD,
         show_edge=False,
         padding=0,

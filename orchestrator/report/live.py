@@ -16,10 +16,10 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.live import Live
 from rich.text import Text
 
 from orchestrator.plan.expand import PlannedCell
+from orchestrator.report.called import command
 from orchestrator.report.text import clock, console, count, number, plural, safe_line
 from orchestrator.run.outcome import TABLE, Outcome
 from orchestrator.store.index import IndexEntry
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from orchestrator.run.sweep import Sweep
 
 HINT = "Ctrl-C finishes the cells under way; twice stops them"
+STAGES = {"task_setup": "setup", "adapter_run": "agent"}
+"""Stages by the names that tables and documents have for them, where these are not the trace's."""
 FINISHING = "finishing the cells under way; Ctrl-C again stops them"
 
 
@@ -48,20 +50,27 @@ def watch(ready: Ready) -> bool:
     finished = f"{done} finished, " if done else ""
     at_once = min(ready.bench.concurrency, total)
     err.print(f"{ready.matrix.sweep_id}: {finished}{plural(total, 'cell')} to run, {at_once} at once")
-    with _interruptible(sweep, err), view.shown(err):
+    begin = time.monotonic()
+    with _interruptible(sweep, view), view.shown(err):
         sweep.run()
+    took = clock(time.monotonic() - begin)
+    if sweep.interrupted:
+        go_on = command("sweep", "resume", ready.matrix.sweep_id, results=ready.store.root.parent)
+        err.print(f"stopped after {took}; go on with: {go_on}", soft_wrap=True)
+    else:
+        err.print(f"{plural(total, 'cell')} in {took}")
     return sweep.interrupted
 
 
 @contextmanager
-def _interruptible(sweep: Sweep, out: Console) -> Iterator[None]:
+def _interruptible(sweep: Sweep, view: LiveView | PlainView) -> Iterator[None]:
     def on_signal(number: int, frame: FrameType | None) -> None:
         del number, frame
         if sweep.stopping:
             sweep.cancel()
         else:
             sweep.stop()
-            out.print(FINISHING)
+            view.finishing()
 
     before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -107,6 +116,10 @@ class PlainView:
     def stage(self, cell: PlannedCell, stage: str) -> None:
         pass
 
+    def finishing(self) -> None:
+        """The user asked for no further cells."""
+        self._line(FINISHING)
+
     def retrying(self, cell: PlannedCell, outcome: Outcome) -> None:
         self._line(f"again later: {_name(cell)}: {outcome} {outcome.detail or ''}".rstrip())
 
@@ -136,7 +149,7 @@ def _result(entry: IndexEntry) -> str:
 class LiveView:
     """Cells by outcome, tokens, time left, and the cells under way: never taller than the terminal.
 
-    Its lock is reentrant, since the handler of Ctrl-C prints, and so draws, from wherever the main thread is.
+    Its lock is reentrant, since the handler of Ctrl-C may run while the main thread draws.
     """
 
     total: int
@@ -145,9 +158,10 @@ class LiveView:
     _outcomes: Counter[str] = field(default_factory=Counter)
     _passed: int = 0
     _failed: int = 0
-    _tokens: int = 0
+    _tokens: int | None = None
     _retries: int = 0
     _stopped: int = 0
+    _hint: str = HINT
     _begin: float = 0.0
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -156,8 +170,17 @@ class LiveView:
 
     @contextmanager
     def shown(self, out: Console) -> Iterator[None]:
-        with Live(self, console=out, refresh_per_second=4):
+        # Imported here: a sweep with nothing to do shows no live view.
+        from rich.live import Live
+
+        # Transient: what it says of cells under way is stale once it ends.
+        with Live(self, console=out, refresh_per_second=4, transient=True):
             yield
+
+    def finishing(self) -> None:
+        """The user asked for no further cells."""
+        with self._lock:
+            self._hint = FINISHING
 
     def started(self, cell: PlannedCell) -> None:
         with self._lock:
@@ -166,7 +189,7 @@ class LiveView:
     def stage(self, cell: PlannedCell, stage: str) -> None:
         with self._lock:
             began = self._stages[cell.cell_id][2]
-            self._stages[cell.cell_id] = (cell, stage, began)
+            self._stages[cell.cell_id] = (cell, STAGES.get(stage, stage), began)
 
     def retrying(self, cell: PlannedCell, outcome: Outcome) -> None:
         del outcome
@@ -186,7 +209,8 @@ class LiveView:
             counted = TABLE[entry.outcome].counted
             self._passed += counted and entry.passed == 1
             self._failed += counted and entry.passed == 0
-            self._tokens += entry.total_tokens or 0
+            if entry.total_tokens is not None:
+                self._tokens = (self._tokens or 0) + entry.total_tokens
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         with self._lock:
@@ -211,11 +235,18 @@ class LiveView:
             f"{done}; {len(self._stages)} running, {waiting} waiting",
             ", ".join(part for part in (*spent, again) if part),
             *([", ".join(outcomes)] if set(self._outcomes) - {"completed"} else []),
-            HINT,
+            self._hint,
         ]
 
     def _rows(self) -> list[str]:
         """The longest under way first: these are what a watcher asks about."""
         now = self.now()
         under_way = sorted(self._stages.values(), key=lambda item: item[2])
-        return [f"  {clock(now - began):>12}  {stage:<12}  {_name(cell)}" for cell, stage, began in under_way]
+        times = [clock(now - began) for _, _, began in under_way]
+        # Columns as narrow as they may be: the width belongs to the task's name.
+        wide = max(map(len, times), default=0)
+        stages = max((len(stage) for _, stage, _ in under_way), default=0)
+        return [
+            f"{took:>{wide}}  {stage:<{stages}}  {_name(cell)}"
+            for took, (cell, stage, _) in zip(times, under_way, strict=True)
+        ]

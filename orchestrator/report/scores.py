@@ -8,8 +8,8 @@ from typing import Any
 from rich.console import Console
 
 from orchestrator.report.columns import Column, fit
+from orchestrator.report.legend import print_legend
 from orchestrator.report.text import (
-    LEGEND,
     NOT_APPLICABLE,
     NOT_MEASURED,
     bounded,
@@ -22,6 +22,8 @@ from orchestrator.report.text import (
 )
 
 _BAR = 40
+_NEVER_RUN = ("queue",)
+"""Stages that this version of cab has not; records of others may."""
 _WHY_LEAST = 30
 _AXES = (
     ("pass_rate", "pass"),
@@ -51,15 +53,20 @@ def print_scores(scores: Mapping[str, Mapping[str, Any]], out: Console | None = 
     ]
     table, _ = fit(columns, "axes", out)
     out.print(table)
-    if NOT_MEASURED in columns[1].cells:
-        out.print(LEGEND)
+    print_legend(
+        [(name, [value]) for name, value in zip(columns[0].cells, columns[1].cells, strict=True)], out
+    )
 
 
 def print_partition(latency: Mapping[str, Any], out: Console) -> None:
     """A bar for each part of the time; the parts that were measured add up to the whole."""
     parts, total = latency.get("partition") or {}, latency.get("total_ms") or 0
     reasons = parts.get("reasons") or {}
-    names = [name for name in parts if name != "reasons" and (parts[name] or name in reasons)]
+    names = [
+        name
+        for name in parts
+        if name != "reasons" and (parts[name] or (name in reasons and name not in _NEVER_RUN))
+    ]
     if not names:
         return
     columns = [
@@ -88,7 +95,12 @@ def _bar(part: float | None, total: float) -> str:
 
 
 def _name(axis: str, key: str, values: Mapping[str, Any]) -> str:
-    names = {"pass_rate": "pass", "tokens": "tokens", "latency": "wall s", "blast_radius": "blast"}
+    names = {
+        "pass_rate": "pass",
+        "tokens": "tokens",
+        "latency": "wall s",
+        "blast_radius": "blast (agent's lines)",
+    }
     return str(values.get("formula") or names.get(axis) or key)
 
 
@@ -145,4 +157,11 @@ def _finding(item: Mapping[str, Any]) -> str:
 def _composite(values: Mapping[str, Any]) -> str:
     """The terms behind a composite."""
     terms = {name: value for name, value in (values.get("components") or {}).items() if value is not None}
-    return ", ".join(f"{name.replace('_', ' ')} {number(float(value))}" for name, value in terms.items())
+    return ", ".join(_term(name, float(value)) for name, value in terms.items())
+
+
+def _term(name: str, value: float) -> str:
+    if name == "wall_clock_ms":
+        return f"wall clock {seconds(value)} s"
+    named = "blast (all files)" if name == "blast_radius" else name.replace("_", " ")
+    return f"{named} {number(value)}"

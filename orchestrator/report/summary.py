@@ -16,7 +16,6 @@ from orchestrator.store.cells import CellStore
 from orchestrator.store.files import write_durably
 from orchestrator.store.index import IndexEntry
 from scorers.aggregate import aggregate
-from scorers.composite import CAB_1, CAB_1_WEIGHTS, PUBLISHED, PUBLISHED_WEIGHTS
 
 SUMMARY = "summary.json"
 
@@ -30,6 +29,9 @@ def in_order(store: CellStore) -> list[IndexEntry]:
 
 def summary(store: CellStore) -> dict[str, Any]:
     """A sweep as far as it is. Its composites are means over tasks of the mean over runs."""
+    # Imported here: tables need no weights, and the composites import every axis and its rules.
+    from scorers.composite import CAB_1, CAB_1_WEIGHTS, PUBLISHED, PUBLISHED_WEIGHTS
+
     sweep, entries = store.sweep(), in_order(store)
     return {
         "sweep_id": sweep.sweep_id,
@@ -45,8 +47,11 @@ def summary(store: CellStore) -> dict[str, Any]:
 
 
 def write_summary(store: CellStore) -> None:
-    """Write `summary.json`, whole or not at all."""
-    write_durably(store.root / SUMMARY, json.dumps(summary(store), indent=1).encode() + b"\n")
+    """Write `summary.json`, whole or not at all; one that is newer than the index stays."""
+    path = store.root / SUMMARY
+    if path.exists() and path.stat().st_mtime_ns > store.index_path.stat().st_mtime_ns:
+        return
+    write_durably(path, json.dumps(summary(store), indent=1).encode() + b"\n")
 
 
 def _marginals(entries: Sequence[IndexEntry]) -> dict[str, Any]:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
 from rich.console import Console
 
+from orchestrator.report.called import command
 from orchestrator.report.columns import Column, fit
 from orchestrator.report.groups import Pair, pairs
+from orchestrator.report.legend import print_legend
 from orchestrator.report.summary import in_order, summary
 from orchestrator.report.text import (
-    LEGEND,
+    NO_PASS,
     NOT_APPLICABLE,
-    NOT_MEASURED,
+    VOID,
     bounded,
     bounds,
     console,
@@ -31,8 +32,8 @@ from orchestrator.store.cells import CellStore
 from orchestrator.store.index import IndexEntry
 from orchestrator.store.names import NO_MODEL, NO_STACK
 from orchestrator.store.record import SweepRecord
+from scorers.aggregate import Group
 
-_BETWEEN = "[low, high] where a term was not measured"
 _NAME_LEAST = 32
 _OUTCOME_LEAST = 16
 
@@ -52,11 +53,13 @@ def print_sweep(store: CellStore, *, as_json: bool) -> None:
     missing = len(sweep.order) - len(entries)
     if missing:
         left = f"not finished: {missing} of {plural(len(sweep.order), 'cell')}"
-        out.print(f"{left}; go on with: cab sweep resume {sweep.sweep_id}", soft_wrap=True)
+        go_on = command("sweep", "resume", sweep.sweep_id, results=store.root.parent)
+        out.print(f"{left}; go on with: {go_on}", soft_wrap=True)
     out.print(f"results: {store.root}", soft_wrap=True)
     if entries:
         entry, why = look_further(entries)
-        out.print(f"look further ({why}):\n  cab cell show {shlex.quote(entry.cell_id)}", soft_wrap=True)
+        look = command("cell", "show", entry.cell_id, results=store.root.parent)
+        out.print(f"look further ({why}):\n  {look}", soft_wrap=True)
 
 
 def look_further(entries: Sequence[IndexEntry]) -> tuple[IndexEntry, str]:
@@ -107,7 +110,7 @@ def _print_cells(sweep: SweepRecord, entries: list[IndexEntry], out: Console) ->
     columns = [
         Column("CLI × model, task", [name for name, _ in rows], right=False, least=_NAME_LEAST),
         Column("outcome", cells(_outcome), right=False, least=_OUTCOME_LEAST),
-        Column("pass", cells(lambda it: number(it.passed) + (" void" if it.void else ""))),
+        Column("pass", cells(lambda it: number(it.passed) + (f" {VOID}" if it.void else ""))),
         Column("tokens", cells(lambda it: count(it.total_tokens)), worth=5),
         Column("wall s", cells(lambda it: seconds(it.wall_clock_ms)), worth=4),
         Column("blast", cells(lambda it: number(it.blast_radius_agent)), worth=2),
@@ -133,7 +136,7 @@ def _print_pairs(rates: list[Pair], out: Console) -> None:
             [bounded(group.cab_1.value, (group.cab_1.low, group.cab_1.high)) for group in groups],
         ),
         Column("published-0.1", [number(group.published_0_1) for group in groups], worth=1),
-        Column("tokens a pass", [count(group.tokens_per_correct_task) for group in groups], worth=2),
+        Column("tokens a pass", [_tokens_a_pass(group) for group in groups], worth=2),
         Column("claim", [rate.claim for rate in rates], right=False),
     ]
     _print(columns, "rates: mean over tasks of the mean over runs", out)
@@ -142,14 +145,14 @@ def _print_pairs(rates: list[Pair], out: Console) -> None:
 def _print(columns: list[Column], title: str, out: Console) -> None:
     table, left_out = fit(columns, title, out)
     out.print(table)
-    shown = [cell for column in columns if column.name not in left_out for cell in column.cells]
-    legend = [LEGEND] if NOT_MEASURED in shown else []
-    cab_1 = next(column for column in columns if column.name == "cab-1")
-    legend += [f"cab-1 {_BETWEEN}"] if any(cell.startswith("[") for cell in cab_1.cells) else []
-    if legend:
-        out.print("; ".join(legend))
+    print_legend([(column.name, column.cells) for column in columns if column.name not in left_out], out)
     if left_out:
         out.print(f"left out at this width: {', '.join(left_out)} (see --json)")
+
+
+def _tokens_a_pass(group: Group) -> str:
+    """Without a pass there is nothing to divide by, which is not the same as not measured."""
+    return NO_PASS if group.counted and group.pass_rate.value == 0 else count(group.tokens_per_correct_task)
 
 
 def _task(entry: IndexEntry, runs: bool) -> str:

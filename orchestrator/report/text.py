@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 NOT_MEASURED = "–"
 NOT_APPLICABLE = "n/a"
+NO_PASS = "no pass"
+VOID = "void"
 LEGEND = f"{NOT_MEASURED} not measured"
 PIPE_WIDTH = 160
 MAX_LINE = 400

@@ -21,10 +21,10 @@ SPEC = "name: done\nclis: [noop]\ntasks: [polyglot/python-reverse-string]\n"
 
 
 def run(*arguments: str) -> tuple[int, set[str], str]:
-    """Exit code, the top-level modules imported, and stderr of a `cab` command in a process of its own."""
+    """Exit code, the modules imported, and stderr of a `cab` command in a process of its own."""
     code = (
         "import atexit, json, os, sys\n"
-        "names = lambda: json.dumps(sorted({name.partition('.')[0] for name in sys.modules})).encode()\n"
+        "names = lambda: json.dumps(sorted(sys.modules)).encode()\n"
         "atexit.register(lambda: os.write(int(sys.argv[1]), names()))\n"
         "from orchestrator.cli import main\n"
         "main(sys.argv[2:])\n"
@@ -116,6 +116,20 @@ def test_a_sweep_with_nothing_to_do_imports_no_engine(tmp_path: Path) -> None:
         assert code == 0, err
         assert not modules & HEAVY
         assert ("nothing to do" in err) is (command[0] != "status")
+
+
+def test_a_second_time_nothing_is_summed_up_or_watched(tmp_path: Path) -> None:
+    spec = tmp_path / "done.yaml"
+    spec.write_text(SPEC)
+    _finished(tmp_path, spec)
+    again = ("sweep", "run", str(spec), "--id", "done-1", "-r", str(tmp_path))
+    first = run(*again)[1]
+    written = (tmp_path / "done-1" / "summary.json").stat().st_mtime_ns
+    code, modules, err = run(*again)
+    assert code == 0, err
+    assert "scorers.composite" in first
+    assert not modules & {"scorers.composite", "rich.live"}
+    assert (tmp_path / "done-1" / "summary.json").stat().st_mtime_ns == written
 
 
 def test_a_plan_imports_no_engine() -> None:

@@ -1,6 +1,7 @@
 """`cab cell show`: why a cell failed, first and in words; no text of an agent's reaches the terminal raw."""
 
 import json
+import re
 import shlex
 import subprocess
 
@@ -14,9 +15,9 @@ from orchestrator.report.scores import print_scores
 from orchestrator.report.text import LEGEND
 from orchestrator.report.verdict import CAUSES, verdict
 from orchestrator.run.outcome import INFRA_CAUSES, TABLE
-from orchestrator.store.names import CellKey
+from orchestrator.store.names import CellKey, check_name
 from orchestrator.store.record import Attempt, Outcome, Timing
-from scorers.evidence import FinalMessage, RefusalRule, TestResult, Verification
+from scorers.evidence import FinalMessage, RefusalRule, Span, TestResult, Verification
 
 REFUSAL = FACTS.model_copy(
     update={
@@ -227,9 +228,12 @@ def test_a_cell_that_never_started_is_shown_with_reasons(shown):
 
 def test_the_command_runs_this_cell_alone(shown, tmp_path):
     text = shown(evidence(("a",)))
-    command = text.partition("as a sweep of its own:\n")[2].strip()
+    command = text.partition("as a sweep of its own:\n")[2].splitlines()[0].strip()
     printf, _, cab = command.partition(" | ")
-    assert cab == "cab sweep run /dev/stdin"
+    words = shlex.split(cab)
+    assert words[:5] == ["cab", "sweep", "run", "/dev/stdin", "--id"]
+    assert words[6:] == ["-r", str(tmp_path)]
+    assert re.fullmatch(r"again-opencode-polyglot-sum-\d{8}T\d{6}Z", check_name(words[5], "sweep id"))
     path = tmp_path / "again.yaml"
     path.write_bytes(subprocess.run(shlex.split(printf), stdout=subprocess.PIPE, check=True).stdout)
     spec = load_spec(path).spec
@@ -258,3 +262,43 @@ def test_a_cell_away_from_its_sweep_says_so(tmp_path, capsys):
 def test_scores_of_one_axis_alone_are_no_reason_to_fail(capsys):
     print_scores({"pass_rate": {"pass": 1, "reason": "passed"}})
     assert "the record gives no reason" in capsys.readouterr().out
+
+
+def test_a_cell_moved_away_is_scored_where_it_lies(tmp_path, capsys):
+    cell = record(found := evidence())
+    stored = store(tmp_path / "r", (cell, found)).cell_dir(cell.identity.key)
+    print_cell(away := stored.rename(tmp_path / "away"), as_json=False)
+    assert f"score it again: cab cell score {away}\n" in capsys.readouterr().out
+
+
+def test_both_blasts_have_names_and_the_wall_clock_its_unit(shown):
+    text = shown(evidence(("a",)), width=200)
+    assert "blast (agent's lines)" in text
+    assert "blast (all files) 0, wall clock 21.0 s," in text
+    assert "published-0.1: only for comparison with published cells" in text
+
+
+def test_a_stage_that_this_version_has_not_is_no_row(shown):
+    text = shown(evidence(phases={"setup": Span(start=0, end=1)}), outcome="infra_error", cause="engine")
+    assert "queue" not in text
+    assert "this stage did not run" in text
+
+
+def test_the_verdict_is_the_last_line_too(shown):
+    lines = shown(evidence(("a",))).splitlines()
+    assert lines[0] == lines[-1] == "failed: 1 of 5 fail-to-pass tests still fail"
+
+
+def test_settings_are_named_once(shown):
+    found = evidence()
+    identity = record(found).identity.model_copy(update={"generation_settings": ({"top_p": 1}, {})})
+    assert shown(found, identity=identity).count("\nsettings ") == 1
+
+
+def test_long_assertions_are_cut_to_the_width(shown):
+    long = TestResult(name="a", status="failed", message="assert " + "x" * 180)
+    lines = shown(
+        evidence(verification=verification(tests=[long], stdout_tail="y" * 180)), width=80
+    ).splitlines()
+    cut = [line for line in lines if line.startswith(("  failed: a: assert x", "  | y"))]
+    assert [(len(line), line[-1]) for line in cut] == [(80, "…")] * 2

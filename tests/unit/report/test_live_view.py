@@ -2,6 +2,7 @@
 
 import io
 import signal
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -119,13 +120,67 @@ def test_ctrl_c_once_finishes_and_twice_stops(clock):
     out = terminal()
     before = signal.getsignal(signal.SIGINT)
     view = LiveView(1, clock)
-    with _interruptible(sweep, out), view.shown(out):
+    assert drawn(view, terminal())[-1].strip() == HINT
+    with _interruptible(sweep, view), view.shown(out):
         signal.raise_signal(signal.SIGINT)
         assert asked == ["stop"]
+        assert drawn(view, terminal())[-1].strip() == FINISHING
         signal.raise_signal(signal.SIGTERM)
     assert asked == ["stop", "cancel"]
-    assert FINISHING in out.file.getvalue()
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ctrl_c_is_answered_off_a_terminal_too(clock):
+    out = Console(file=io.StringIO(), force_terminal=False, width=80)
+    PlainView(out, 1, clock).finishing()
+    assert out.file.getvalue() == f"{FINISHING}\n"
+
+
+def test_nothing_of_the_view_is_left_once_it_ends(clock):
+    out = terminal()
+    view = LiveView(1, clock)
+    with view.shown(out):
+        view.started(cell(1))
+    # Each line that was drawn is erased again: up one line, clear it.
+    assert out.file.getvalue().count("\x1b[1A\x1b[2K") >= 4
+
+
+def test_tokens_are_a_dash_until_some_were_measured(clock):
+    view = LiveView(2, clock)
+    view.started(cell(1))
+    assert drawn(view, terminal())[1].startswith("– tokens")
+    view.ended(cell(1), entry(total_tokens=0))
+    assert drawn(view, terminal())[1].startswith("0 tokens")
+
+
+def test_stages_have_names_for_people_and_rows_no_blank_columns(clock):
+    view = LiveView(2, clock)
+    view.started(cell(1))
+    names = []
+    for stage in ("task_setup", "adapter_run", "collect", "verify", "score"):
+        view.stage(cell(1), stage)
+        names.append(drawn(view, terminal())[-1].split()[2])
+        assert drawn(view, terminal())[-1].startswith(f"0 s  {names[-1]}  opencode")
+    assert names == ["setup", "agent", "collect", "verify", "score"]
+
+
+@pytest.mark.parametrize(
+    ("interrupted", "said"),
+    [(False, "1 cell in 0 s\n"), (True, f"stopped after 0 s; go on with: cab sweep resume {SWEEP} -r /r\n")],
+)
+def test_one_plain_line_says_how_it_ended(monkeypatch, capsys, interrupted, said):
+    made = SimpleNamespace(run=lambda: None, interrupted=interrupted, stopping=False)
+    monkeypatch.setattr("orchestrator.run.sweep.Sweep", lambda *_: made)
+    ready = SimpleNamespace(
+        matrix=SimpleNamespace(
+            plan=SimpleNamespace(cells=[cell(1)]), sweep_id=SWEEP, spec=SimpleNamespace(retries=0)
+        ),
+        todo=[cell(1)],
+        bench=SimpleNamespace(concurrency=2),
+        store=SimpleNamespace(root=Path("/r") / SWEEP),
+    )
+    assert watch(ready) is interrupted
+    assert capsys.readouterr().err.endswith(said)
 
 
 def test_the_handler_may_draw_while_the_view_is_being_drawn(clock):

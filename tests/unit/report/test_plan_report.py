@@ -39,6 +39,15 @@ def test_a_model_at_an_endpoint_may_be_citable(capsys, monkeypatch):
     assert all(row.rstrip().endswith("citable") for row in rows)
 
 
+def test_a_plan_of_nothing_is_its_title(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    spec = SPEC | {"clis": ["opencode"], "models": SPEC["models"][1:]}
+    print_plan(Matrix.of(SweepSpec.of_data(spec), "try-20261127"), as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].rstrip() == "try-20261127: 0 cells, in this order"
+    assert lines[1].startswith("skipped: 2 cells")
+
+
 def test_the_same_as_json(capsys):
     print_plan(plan := matrix(), as_json=True)
     data = json.loads(capsys.readouterr().out)

@@ -1,6 +1,7 @@
 """`summary.json`: a sweep's rates and composites, with what they were made from."""
 
 import json
+import os
 
 from report_samples import evidence, record, store
 
@@ -23,3 +24,15 @@ def test_a_sweeps_composites_stand_by_cli_model_and_pair(tmp_path):
     assert [group["name"] for group in found["models"]["groups"]] == ["a", "b"]
     assert found["clis"]["groups"][0]["cab_1"]["value"] is not None
     assert found["composites"]["cab-1"]["pass"] == 0.7
+
+
+def test_a_summary_newer_than_the_index_stays_and_an_older_one_does_not(tmp_path):
+    place = store(tmp_path, (record(found := evidence()), found))
+    write_summary(place)
+    path, index = place.root / SUMMARY, place.index_path.stat().st_mtime_ns
+    whole = path.read_bytes()
+    for newer, kept in ((1, True), (0, False), (-1, False)):
+        path.write_bytes(b"old")
+        os.utime(path, ns=(index + newer, index + newer))
+        write_summary(place)
+        assert path.read_bytes() == (b"old" if kept else whole)

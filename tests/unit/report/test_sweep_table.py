@@ -7,7 +7,9 @@ import pytest
 from report_samples import SWEEP, entry, evidence, record, store
 
 from orchestrator.report.columns import Column, fit
-from orchestrator.report.table import look_further, print_sweep
+from orchestrator.report.groups import pairs
+from orchestrator.report.legend import print_legend
+from orchestrator.report.table import _tokens_a_pass, look_further, print_sweep
 from orchestrator.report.text import LEGEND, console
 from orchestrator.store.names import CellKey
 from orchestrator.store.record import Claim, SkippedCell
@@ -86,7 +88,47 @@ def test_bounds_stand_where_the_composite_was_not_measured(shown):
     row = lines_of(text, "polyglot/sum")[0]
     assert "[0.90, 1]" in row
     assert "–" in row
-    assert text.count(f"{LEGEND}; cab-1 [low, high] where a term was not measured") == 2
+    assert text.count("cab-1 [low, high] where a term was not measured") == 2
+    assert text.count(LEGEND) == 2
+
+
+MARKS = ("– not measured", "n/a does not apply", "no pass:", "void:", "unranked:", "published-0.1: only")
+
+
+@pytest.mark.parametrize(("width", "wide_only"), [(80, 0), (200, 1)])
+def test_every_mark_that_is_shown_is_explained_and_no_other(shown, width, wide_only):
+    text = shown(cell(claim=Claim(level="citable"), failing=("a",)), width=width)
+    of_cells, of_rates = text.split("rates:")
+    assert [of_cells.count(mark) for mark in MARKS] == [0, wide_only, 0, 0, 0, 0]
+    assert [of_rates.count(mark) for mark in MARKS] == [0, 0, wide_only, 0, 1, wide_only]
+    assert all(len(line.rstrip()) <= width for line in text.partition("results:")[0].splitlines())
+
+
+def test_no_note_is_broken_in_two(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    print_legend([("pass", ["–", "0 void"]), ("cab-1", ["[0, 1]"])], console())
+    assert capsys.readouterr().out.splitlines() == [
+        "– not measured",
+        "void: counted as 0 for an integrity finding",
+        "cab-1 [low, high] where a term was not measured",
+    ]
+
+
+def test_a_void_is_explained(shown):
+    found, key = cell()
+    scores = json.loads(json.dumps(found.scores))
+    scores["pass_rate"] |= {"pass": 0}
+    scores["integrity"] |= {"void": True, "integrity": 0}
+    text = shown((found.model_copy(update={"scores": scores}), key))
+    assert "0 void" in text
+    assert "void: counted as 0 for an integrity finding" in text
+
+
+def test_no_pass_to_divide_by_is_not_the_same_as_not_measured():
+    [failed] = pairs([entry(passed=0.0)])
+    [unknown] = pairs([entry(total_tokens=None)])
+    [lost] = pairs([entry(passed=None, outcome="infra_error", cause="engine", counted=False)])
+    assert [_tokens_a_pass(pair.group) for pair in (failed, unknown, lost)] == ["no pass", "–", "–"]
 
 
 def test_no_legend_where_all_was_measured(shown):
@@ -153,3 +195,20 @@ def test_columns_go_by_worth_and_names_stay(monkeypatch):
     assert fit(columns, "", console())[1] == ["little"]
     monkeypatch.setenv("COLUMNS", "12")
     assert fit(columns, "", console())[1] == ["much", "little"]
+
+
+def test_a_title_is_one_line_however_narrow_its_table(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    for cells in ([], ["x"]):
+        out = console()
+        table, left_out = fit([Column("#", cells)], "try-20261127: cells, in this order", out)
+        with out.capture() as capture:
+            out.print(table)
+        assert capture.get().splitlines()[0].rstrip() == "try-20261127: cells, in this order"
+        assert len(capture.get().splitlines()) == (4 if cells else 1)
+        assert left_out == []
+
+
+def test_what_to_do_next_works_from_here(shown, tmp_path):
+    text = shown(cell())
+    assert text.rstrip().endswith(f"sum#run1' -r {tmp_path}")
