@@ -132,7 +132,7 @@ class Sweep:
         self.observer.ended(cell, entry)
 
     def _again(self, job: _Job, result: CellResult) -> bool:
-        if not result.outcome.rule.retried or len(job.attempts) >= self.retries or self._stopping.is_set():
+        if not result.outcome.worth_a_retry or len(job.attempts) >= self.retries or self._stopping.is_set():
             return False
         job.attempts.append(attempt_of(result))
         self.observer.retrying(job.cell, result.outcome)

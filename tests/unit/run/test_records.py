@@ -36,6 +36,7 @@ def bench():
         grader=SimpleNamespace(limits=Limits(), base=BASE),
         gateway=None,
         pins={"opencode": PIN, "base": BASE},
+        tags={"opencode": "cab/opencode:1.2", "base": "cab/base:1"},
         adapters={"opencode": ADAPTER},
         adapter_digests={"opencode": PIN},
         tasks={TASK.name: TASK},
