@@ -71,8 +71,8 @@ def derive(
     """Check the verifications of one task and fix its lists of tests.
 
     In refusal tasks the tests show only that nothing was fabricated; there a solution passes when its final
-    message explains, too. What files alone tell, `check_files` has checked before. Raises InputError that names
-    the check which failed, and not the task: the caller does.
+    message explains, too. What files alone tell, `check_files` has checked before. Raises InputError that
+    names the check which failed, and not the task: the caller does.
     """
     check = _Checks(task)
     first = check.agreeing(references)
