@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import re
@@ -50,6 +51,20 @@ REMOVAL_TIMEOUT_S = 60.0
 STILLBORN_AFTER_S = 600.0
 
 _IMAGE_ID = re.compile(r"sha256:[0-9a-f]{64}")
+
+# The errors of execve(2) that lie in the file that is to be run, or in argv.
+_CANNOT_EXECUTE = frozenset(
+    {
+        errno.E2BIG,
+        errno.EACCES,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        errno.ENOENT,
+        errno.ENOEXEC,
+        errno.ENOTDIR,
+        errno.EPERM,
+    }
+)
 
 # Exit codes of images/init where it ends without `end`.
 _MODEL_LOST, _KILLED = "11", "137"
@@ -291,7 +306,10 @@ class _Run:
             raise self._broken()
         if isinstance(message, Failed):
             what = f"PID 1 could not start {self._spec.argv[0]}: {message.text} (errno {message.errno})"
-            raise NotStarted("engine", what, place=self._spec.name)
+            # After `go` only the command itself is left to fail; what fails before is PID 1's own set-up.
+            if kind is Started and message.errno in _CANNOT_EXECUTE:
+                raise NotStarted("engine", what, place=self._spec.name)
+            raise CellFault("engine", what, place=self._spec.name)
         if not isinstance(message, kind):
             raise CellFault("engine", f"PID 1 said {message} out of turn", place=self._spec.name)
         return message
