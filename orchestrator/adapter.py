@@ -7,10 +7,11 @@ read; nothing in cab asks for a CLI's name.
 from __future__ import annotations
 
 import importlib.util
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from orchestrator.errors import InputError
 
@@ -57,6 +58,7 @@ class Adapter:
     """How one CLI is launched, pointed at an endpoint and read.
 
     `state_globs` are gitignore-style patterns, relative to the workdir, of files the CLI itself keeps there.
+    A CLI that asks no model has `wire` None, and `final_message` "stdout": nothing of it is on a wire.
     `exit_code_tells` is False for a CLI whose exit code says nothing about how its run went.
     `needs_solution` mounts the task's reference solution at /solution, read-only: for baselines only.
     """
@@ -72,6 +74,15 @@ class Adapter:
     final_message: Literal["wire", "stdout"] = "wire"
     exit_code_tells: bool = True
 
+    def __post_init__(self) -> None:
+        """Raises ValueError for what type checkers would refuse, and few adapters are checked by one."""
+        if self.wire is not None and self.wire not in get_args(Wire):
+            raise ValueError(f"wire is {self.wire!r}; known: None, {', '.join(get_args(Wire))}")
+        if self.final_message not in ("wire", "stdout"):
+            raise ValueError(f"final_message is {self.final_message!r}; known: wire, stdout")
+        if self.wire is None and self.final_message == "wire":
+            raise ValueError('wire is None, so nothing is said on it: final_message must be "stdout"')
+
     @property
     def uses_model(self) -> bool:
         """Whether the CLI talks to a model at all; a baseline such as `noop` does not."""
@@ -81,7 +92,8 @@ class Adapter:
 def load_adapter(images_dir: Path, name: str) -> Adapter:
     """Load `images/<name>/adapter.py`.
 
-    Raises InputError when there is no such CLI or its module holds no `ADAPTER` of that name.
+    Raises InputError when there is no such CLI, its module cannot be imported (with the line) or holds no
+    `ADAPTER` of that name.
     """
     path = images_dir / name / "adapter.py"
     if not path.is_file():
@@ -91,8 +103,23 @@ def load_adapter(images_dir: Path, name: str) -> Adapter:
     if spec is None or spec.loader is None:
         raise InputError("cannot be imported", place=str(path), mend="see docs/adapters.md")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise _not_imported(path, error) from error
     adapter = getattr(module, "ADAPTER", None)
     if not isinstance(adapter, Adapter) or adapter.name != name:
         raise InputError(f"holds no ADAPTER named {name!r}", place=str(path), mend="see docs/adapters.md")
     return adapter
+
+
+def _not_imported(path: Path, error: BaseException) -> InputError:
+    """One line for whatever the import of an adapter raised, with the line of the file it came from."""
+    frames = [
+        frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)
+    ]
+    line = frames[-1] if frames else 1
+    thing = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        line, thing = error.lineno or 1, error.msg
+    return InputError(thing, place=f"{path}:{line}", mend="mend the adapter")

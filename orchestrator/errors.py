@@ -6,6 +6,7 @@ CabError                 something a person can mend; printed as one line, never
 ├── PinMismatch          another image digest than the pinned one would run (exit code 2)
 ├── StoreError           a results directory cannot be read or written (exit code 2)
 └── CellFault            a cell could not be run through no fault of the agent (an `infra_error`)
+    └── NotStarted       the command of a container could not be started
 """
 
 from __future__ import annotations
@@ -57,3 +58,7 @@ class CellFault(CabError):
     def __init__(self, cause: str, thing: str, *, place: str = "", mend: str = "") -> None:
         super().__init__(thing, place=place, mend=mend)
         self.cause = cause
+
+
+class NotStarted(CellFault):
+    """The command of a container could not be started: it is not there, or not executable."""

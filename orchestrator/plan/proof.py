@@ -7,6 +7,7 @@ the tests say the same in every run.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from orchestrator.errors import InputError
 from scorers.evidence import Verification
+from scorers.paths import Globs
 from scorers.refusal import explains
 
 if TYPE_CHECKING:
@@ -69,10 +71,10 @@ def derive(
     """Check the verifications of one task and fix its lists of tests.
 
     In refusal tasks the tests show only that nothing was fabricated; there a solution passes when its final
-    message explains, too. Raises InputError that names the check which failed.
+    message explains, too. What files alone tell, `check_files` has checked before. Raises InputError that
+    names the check which failed, and not the task: the caller does.
     """
     check = _Checks(task)
-    check.hidden_files()
     first = check.agreeing(references)
     check.reference(first)
     check.must_fail("doing nothing", noop, message="")
@@ -99,31 +101,67 @@ def derive(
     )
 
 
+def check_files(task: Task) -> None:
+    """Check what can be told without running anything: canary, hidden literals, ground truth.
+
+    Raises InputError with all findings, not naming the task: the caller does.
+    """
+    findings = [*_unmarked(task), *_unhidden(task), *_ground_truth(task)]
+    if findings:
+        mends = "; ".join(dict.fromkeys(mend for _, mend in findings))
+        raise InputError("; ".join(thing for thing, _ in findings), mend=mends)
+
+
+def _unmarked(task: Task) -> Iterator[tuple[str, str]]:
+    """Tests and solve scripts without the canary."""
+    for path in [*_tests(task), *sorted(task.path.glob("**/solve.sh"))]:
+        if task.canary not in path.read_text(encoding="utf-8"):
+            yield f"{path.relative_to(task.path)} lacks the canary", "add the canary in a comment"
+
+
+def _unhidden(task: Task) -> Iterator[tuple[str, str]]:
+    """Hidden literals that do not stand in the tests, and nowhere else."""
+    hidden = "".join(path.read_text(encoding="utf-8") for path in _tests(task))
+    visible = "".join(
+        path.read_text(encoding="utf-8") for path in task.files() if task.workdir in path.parents
+    )
+    needed = visible + task.instruction + "".join(task.solution.files.values())
+    for literal in task.hidden_literals:
+        if literal not in hidden or literal in needed:
+            thing = f"the hidden literal {literal!r} is not in the tests, or not in them alone"
+            yield thing, "correct hidden_literals"
+
+
+def _ground_truth(task: Task) -> Iterator[tuple[str, str]]:
+    """Differences between what the reference changes and what task.toml says that it does."""
+    mend = "make ground_truth_files what the reference changes"
+    changed = [path for path, after in task.solution.files.items() if _differs(task.workdir / path, after)]
+    patterns = {pattern: Globs([pattern]) for pattern in task.ground_truth_files}
+    for path in changed:
+        if not any(path in globs for globs in patterns.values()):
+            yield f"the reference changes {path}, which ground_truth_files does not list", mend
+    for pattern, globs in patterns.items():
+        if not any(path in globs for path in changed):
+            yield f"ground_truth_files lists {pattern}, which the reference does not change", mend
+
+
+def _differs(path: Path, after: str) -> bool:
+    return not path.is_file() or path.read_text(encoding="utf-8") != after
+
+
+def _tests(task: Task) -> list[Path]:
+    known = set(task.files())
+    return [path for path in sorted(task.tests_dir.rglob("*")) if path in known]
+
+
 class _Checks:
-    """What must hold of single verifications, with errors that name the task."""
+    """What must hold of single verifications."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
 
     def error(self, thing: str, mend: str) -> InputError:
-        return InputError(thing, place=self._task.name, mend=mend)
-
-    def hidden_files(self) -> None:
-        """Tests and solve scripts carry the canary; hidden literals stand in the tests and nowhere else."""
-        task = self._task
-        tests = [path for path in sorted(task.tests_dir.rglob("*")) if path in set(task.files())]
-        for path in [*tests, *sorted(task.path.glob("**/solve.sh"))]:
-            if task.canary not in path.read_text(encoding="utf-8"):
-                raise self.error(f"{path.relative_to(task.path)} lacks the canary", "add it in a comment")
-        hidden = "".join(path.read_text(encoding="utf-8") for path in tests)
-        visible = "".join(
-            path.read_text(encoding="utf-8") for path in task.files() if task.workdir in path.parents
-        )
-        needed = visible + task.instruction + "".join(task.solution.files.values())
-        for literal in task.hidden_literals:
-            if literal not in hidden or literal in needed:
-                thing = f"the hidden literal {literal!r} is not in the tests, or not in them alone"
-                raise self.error(thing, "correct hidden_literals")
+        return InputError(thing, mend=mend)
 
     def agreeing(self, references: list[Verification]) -> Verification:
         """The first of the verifications of the reference, when all say the same."""

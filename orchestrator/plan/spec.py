@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, get_args
 from urllib.parse import urlsplit
@@ -219,15 +220,28 @@ class LoadedSpec:
         """The file's `sha256:…`."""
         return self.document.digest
 
-    def require_known(self, field: str, known: Iterable[str]) -> None:
-        """Raise InputError, with the line and the nearest known name, where `field` lists an unknown one."""
+    def require_known(self, field: str, known: Iterable[str], *, cutoff: float = 0.6) -> None:
+        """Raise InputError, with the line and the nearest known name, where `field` lists an unknown one, or
+        a glob that matches none. `cutoff` is how near a name must be to be told.
+        """
         names = sorted(known)
         for index, name in enumerate(getattr(self.spec, field)):
-            if name not in names:
+            if not any(fnmatchcase(known_name, name) for known_name in names):
                 raise InputError(
                     f"unknown name {name!r} under {field}",
                     place=self.document.place((field, index)),
-                    mend=_nearest(name, names),
+                    mend=_nearest(name, names, cutoff),
+                )
+
+    def require_models(self, clis: Iterable[str]) -> None:
+        """Raise InputError, with the line, where one of `clis`, which ask a model, has none to ask."""
+        asking = set(clis)
+        for index, cli in enumerate(self.spec.clis):
+            if cli in asking and not self.spec.models:
+                raise InputError(
+                    f"{cli} asks a model, but models is empty",
+                    place=self.document.place(("clis", index)),
+                    mend=f"add models: [{next(iter(EMBEDDED_MODELS))}], or another model",
                 )
 
 
@@ -322,9 +336,9 @@ def _known_keys(at: Path_) -> list[str]:
     return list(owners[str(at[0])].model_fields)
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
+def _nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=cutoff)
     if near:
         return f"did you mean {near[0]!r}?"
     return f"known: {', '.join(names)}" if names else "there is none"

@@ -20,6 +20,7 @@ CAUSES = {
     "engine": "the container engine failed",
     "disk": "the disk could not be written",
     "interrupted": "it was interrupted",
+    "cli_not_started": "the CLI's command could not be started in its image",
 }
 """Infra causes, in words."""
 

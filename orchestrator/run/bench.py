@@ -20,14 +20,15 @@ if TYPE_CHECKING:
 class Bench:
     """Built once for a sweep; its cells run in threads.
 
-    `pins` says which image id each name stands for, `call_retries` how often the gateway tries a failed model
-    call again.
+    `pins` says which image id each name stands for, `tags` which tag that image has, `call_retries` how often
+    the gateway tries a failed model call again.
     """
 
     sweep_id: str
     grader: Grader
     gateway: Gateway
     pins: Mapping[str, str]
+    tags: Mapping[str, str]
     adapters: Mapping[str, Adapter]
     adapter_digests: Mapping[str, str]
     tasks: Mapping[str, Task]

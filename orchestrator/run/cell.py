@@ -21,7 +21,7 @@ from typing import Any
 from opentelemetry.sdk.trace import Span
 
 from orchestrator.adapter import HOME, SOLUTION, WORKDIR, Launch, LaunchContext
-from orchestrator.errors import CellFault
+from orchestrator.errors import CellFault, NotStarted
 from orchestrator.gateway.client import read_calls, read_wire
 from orchestrator.gateway.contract import CellRoute
 from orchestrator.plan.expand import PlannedCell
@@ -29,7 +29,7 @@ from orchestrator.run.bench import Bench
 from orchestrator.run.collect import documents, write_manifest
 from orchestrator.run.grader import agent_user
 from orchestrator.run.home import archive
-from orchestrator.run.outcome import Outcome, of_agent, of_fault, of_verification
+from orchestrator.run.outcome import CLI_NOT_STARTED, Outcome, of_agent, of_fault, of_verification
 from orchestrator.run.script import build_script
 from orchestrator.run.workdir import Classifier, Difference, compare, copy_tree, give, scan
 from orchestrator.sandbox.contract import ContainerSpec, Mount, OutputSink, RunningContainer, TtySize
@@ -201,6 +201,8 @@ class CellRun:
             try:
                 end = self.bench.grader.sandbox.run(spec, sink=self._sink(outputs), on_start=self._on_agent)
                 self._time_agent(end.start, end.end)
+            except NotStarted as fault:
+                raise CellFault(CLI_NOT_STARTED, fault.thing, place=fault.place) from fault
             except CellFault:
                 # Nobody knows when the CLI ended. What was spent until the fault was known is its time.
                 if self._agent_began is not None:

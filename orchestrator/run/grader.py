@@ -25,8 +25,6 @@ OWNER_LABEL = "cab.owner"
 """Says whose a container is: another results directory may hold a sweep of the same id."""
 
 AGENT_UID = 1000
-BASE = "base"
-"""The name of the base image: tasks are graded in it, whatever CLI ran."""
 
 
 def agent_user() -> tuple[int, int]:

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
+from orchestrator.adapter import Adapter
 from orchestrator.gateway.client import Gateway
 from orchestrator.gateway.contract import Endpoint
 from orchestrator.paths import IMAGES_LOCK, INIT_BINARY
 from orchestrator.plan.spec import SweepSpec
 from orchestrator.run.bench import Bench
-from orchestrator.run.grader import BASE, OWNER_LABEL, Grader
-from orchestrator.run.pins import check_images
+from orchestrator.run.grader import OWNER_LABEL, Grader
+from orchestrator.run.pins import BASE, check_images, resolve, tags_of
 from orchestrator.run.provenance import Provenance
 from orchestrator.sandbox.docker import DockerSandbox
 from orchestrator.sandbox.images import load_lock
@@ -29,10 +30,12 @@ if TYPE_CHECKING:
     from orchestrator.run.start import Matrix
 
 
-def pins_now(clis: Iterable[str]) -> dict[str, str]:
-    """The image ids that images.lock has for these CLIs and for the verifier."""
-    lock = load_lock(IMAGES_LOCK)
-    return {name: lock.image(name).id for name in sorted({BASE, *clis})}
+def pins_now(adapters: Mapping[str, Adapter]) -> dict[str, str]:
+    """The image ids that images.lock has for these CLIs and for the verifier.
+
+    Raises EnvironmentFault for an image that is not there, or told another version than its adapter's.
+    """
+    return resolve(load_lock(IMAGES_LOCK), adapters)
 
 
 def start_engine(stack: ExitStack, pins: Mapping[str, str]) -> DockerSandbox:
@@ -66,6 +69,7 @@ def start_bench(
         grader=grader,
         gateway=gateway,
         pins=pins,
+        tags=tags_of(pins, IMAGES_LOCK),
         adapters=matrix.adapters,
         adapter_digests=matrix.adapter_digests,
         tasks=matrix.tasks,

@@ -51,7 +51,13 @@ AGENT_CALL_ERRORS = {
 }
 """Categories of a failed model call that are the CLI's fault -> outcome."""
 
-INFRA_CAUSES = (*INFRA_CALL_ERRORS, "engine", "disk", "interrupted")
+CLI_NOT_STARTED = "cli_not_started"
+"""The CLI's command is not in its image, or cannot be executed there."""
+
+INFRA_CAUSES = (*INFRA_CALL_ERRORS, "engine", "disk", "interrupted", CLI_NOT_STARTED)
+
+LASTING_CAUSES = frozenset({CLI_NOT_STARTED})
+"""Causes that trying again at once cannot mend; on a resume, when somebody may have, it is tried."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,11 @@ class Outcome:
     @property
     def rule(self) -> Rule:
         return TABLE[self.name]
+
+    @property
+    def worth_a_retry(self) -> bool:
+        """Whether the same sweep tries the cell again."""
+        return self.rule.retried and self.cause not in LASTING_CAUSES
 
     def __str__(self) -> str:
         return f"{self.name}({self.cause})" if self.cause else self.name

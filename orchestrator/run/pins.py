@@ -1,15 +1,48 @@
-"""Digests that decide, on a resume, whether stored cells may stand beside new ones."""
+"""Which images a sweep runs, and digests that decide, on a resume, whether stored cells may stand beside new
+ones.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.errors import PinMismatch
+from orchestrator.adapter import Adapter
+from orchestrator.errors import EnvironmentFault, PinMismatch
 from orchestrator.paths import IMAGES_LOCK
 
 if TYPE_CHECKING:
     from orchestrator.sandbox.docker import DockerSandbox
+    from orchestrator.sandbox.images import Lock
+
+BASE = "base"
+"""The name of the base image: tasks are graded in it, whatever CLI ran."""
+
+
+def resolve(lock: Lock, adapters: Mapping[str, Adapter]) -> dict[str, str]:
+    """The locked ids of these CLIs' images and of the verifier's.
+
+    Raises EnvironmentFault for an image that is not locked, or told another version than its adapter's.
+    """
+    from orchestrator.sandbox.images.lock import version_problem
+
+    for name, adapter in adapters.items():
+        if problem := version_problem(adapter, lock.image(name).versions):
+            raise EnvironmentFault(problem, place=f"image {name}", mend=f"run `cab images build {name}`")
+    return {name: lock.image(name).id for name in sorted({BASE, *adapters})}
+
+
+def tags_of(pins: Mapping[str, str], lock_file: Path) -> dict[str, str]:
+    """The tag that each pinned image has: the lock's, or its pin's own where the lock has moved on."""
+    from orchestrator.sandbox.images.lock import Lock, load_lock, pin_tag
+
+    try:
+        locked = load_lock(lock_file).images
+    except EnvironmentFault:
+        locked = Lock().images
+    named = {image.id: image.tag for image in locked.values()}
+    return {name: named.get(pin) or pin_tag(pin) for name, pin in pins.items()}
 
 
 def check_images(sandbox: DockerSandbox, pins: Mapping[str, str]) -> None:

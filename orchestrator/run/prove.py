@@ -12,9 +12,10 @@ from secrets import token_hex
 from orchestrator.adapter import SOLUTION, WORKDIR
 from orchestrator.errors import InputError
 from orchestrator.paths import IMAGES_LOCK, INIT_BINARY
-from orchestrator.plan.proof import Proof, derive
+from orchestrator.plan.proof import Proof, check_files, derive
 from orchestrator.plan.task import Solution, Task
-from orchestrator.run.grader import BASE, Grader, agent_user
+from orchestrator.run.grader import Grader, agent_user
+from orchestrator.run.pins import BASE
 from orchestrator.run.workdir import Classifier, compare, copy_tree, scan
 from orchestrator.sandbox.contract import ContainerSpec, Mount
 from orchestrator.sandbox.docker import DockerSandbox
@@ -28,8 +29,9 @@ SOLVE_TIMEOUT_S = 120.0
 def prove(task: Task, *, runs: int, on_progress: Callable[[str], None]) -> Proof:
     """Prove one task: doing nothing and each wrong fix fail, the reference passes `runs` times alike.
 
-    Raises InputError that names the check which failed.
+    What its files alone tell comes first. Raises InputError that names the check which failed.
     """
+    check_files(task)
     image = load_lock(IMAGES_LOCK).image(BASE)
     with _grader(image.id) as grader:
         on_progress(f"{task.name}: doing nothing")

@@ -8,14 +8,20 @@ import os
 import platform
 import subprocess
 from dataclasses import dataclass
+from pathlib import Path
 
 from orchestrator import __version__
 from orchestrator.paths import ROOT
 
+USED = ("images", "orchestrator", "scorers", "tasks")
+"""Directories whose files decide results, whether git knows them or not."""
+
 
 @dataclass(frozen=True)
 class Provenance:
-    """`commit` is None outside a git checkout; `dirty` when tracked files differ from it."""
+    """`commit` is None outside a git checkout; `dirty` when tracked files differ from it, or when files
+    that git does not know (nor ignore) stand where adapters, images, tasks and code are found.
+    """
 
     version: str
     commit: str | None
@@ -26,14 +32,13 @@ class Provenance:
     memory_bytes: int
 
     @classmethod
-    def read(cls) -> Provenance:
+    def read(cls, root: Path = ROOT) -> Provenance:
         """Read it off this machine and checkout."""
-        commit = _git("rev-parse", "HEAD")
-        status = _git("status", "--porcelain", "--untracked-files=no") if commit else None
+        commit = _git(root, "rev-parse", "HEAD")
         return cls(
             version=__version__,
             commit=commit,
-            dirty=None if status is None else bool(status),
+            dirty=_dirty(root) if commit else None,
             platform=f"{platform.system().lower()}/{platform.machine()}",
             kernel=platform.release(),
             cores=os.cpu_count() or 1,
@@ -41,6 +46,12 @@ class Provenance:
         )
 
 
-def _git(*args: str) -> str | None:
-    done = subprocess.run(["git", *args], cwd=ROOT, capture_output=True, text=True, check=False)
+def _dirty(root: Path) -> bool | None:
+    tracked = _git(root, "status", "--porcelain", "--untracked-files=no")
+    used = _git(root, "status", "--porcelain", "--untracked-files=all", "--", *USED)
+    return None if tracked is None or used is None else bool(tracked or used)
+
+
+def _git(root: Path, *args: str) -> str | None:
+    done = subprocess.run(["git", *args], cwd=root, capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else None

@@ -83,7 +83,7 @@ def _identity(bench: Bench, cell: PlannedCell, result: CellResult, build_id: str
         task=cell.key.task,
         run=cell.key.run,
         deviations=tuple(Deviation(what=item.what, reason=item.reason) for item in adapter.deviations),
-        container_image=f"cab/{adapter.name}:{adapter.version}",
+        container_image=bench.tags[cell.key.cli],
         image_digest=pin,
         digest_kind="image_id",
         verifier_digest=bench.grader.base,

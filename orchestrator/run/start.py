@@ -23,7 +23,7 @@ from orchestrator.errors import InputError, StoreError
 from orchestrator.paths import IMAGES, TASKS
 from orchestrator.plan.expand import Plan, PlannedCell, expand
 from orchestrator.plan.spec import LoadedSpec, SweepSpec, load_spec, sweep_id
-from orchestrator.plan.task import Task, load_task, match_tasks
+from orchestrator.plan.task import Task, list_tasks, load_task, match_tasks
 from orchestrator.run.outcome import TABLE
 from orchestrator.run.pins import check_same
 from orchestrator.run.provenance import Provenance
@@ -54,12 +54,19 @@ class Matrix:
 
     @classmethod
     def of(cls, spec: SweepSpec, name: str, loaded: LoadedSpec | None = None) -> Matrix:
-        """Resolve the names of a spec. Raises InputError for an unknown one."""
+        """Resolve the names of a spec. Raises InputError for an unknown one, or where there is no cell."""
         if loaded is not None:
             loaded.require_known("clis", sorted(path.parent.name for path in IMAGES.glob("*/adapter.py")))
+            loaded.require_known("tasks", list_tasks(TASKS), cutoff=0.4)
         adapters = {cli: load_adapter(IMAGES, cli) for cli in spec.clis}
+        if loaded is not None:
+            loaded.require_models(cli for cli, adapter in adapters.items() if adapter.uses_model)
         tasks = {task: load_task(TASKS, task) for task in match_tasks(TASKS, list(spec.tasks))}
         plan = expand(spec, sweep_id=name, clis=adapters, tasks=list(tasks), env=os.environ)
+        if not plan.cells and not plan.skipped:
+            raise InputError(
+                "the sweep has no cell", place=name, mend="start one with --id from a file with some"
+            )
         return cls(spec, name, adapters, tasks, plan)
 
     def check_proved(self) -> None:
@@ -93,14 +100,14 @@ def plan_of(loaded: LoadedSpec, name: str | None = None) -> Matrix:
 
 @contextmanager
 def run(path: Path, results: Path, name: str | None) -> Iterator[Ready]:
-    """Start the sweep of a file, or go on with it where its id is stored already.
+    """Start the sweep of a file, or go on with it where a cell of its id is finished already.
 
-    Raises InputError where the stored sweep was made from another version of the file.
+    Raises InputError where those were made from another version of the file.
     """
     loaded = load_spec(path)
     matrix = plan_of(loaded, name)
     store = CellStore(results, matrix.sweep_id)
-    if not store.exists():
+    if not store.finished():
         matrix.check_proved()
         with _started(matrix, store, loaded.digest) as ready:
             yield ready

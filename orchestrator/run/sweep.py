@@ -137,7 +137,7 @@ class Sweep:
             self._fail(EnvironmentFault("the Docker engine is gone", mend=f"start it, then {mend}"))
 
     def _again(self, job: _Job, result: CellResult) -> bool:
-        if not result.outcome.rule.retried or len(job.attempts) >= self.retries or self._stopping.is_set():
+        if not result.outcome.worth_a_retry or len(job.attempts) >= self.retries or self._stopping.is_set():
             return False
         job.attempts.append(attempt_of(result))
         self.observer.retrying(job.cell, result.outcome)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import re
@@ -20,7 +21,7 @@ import docker.utils
 import requests
 
 from orchestrator.adapter import GATEWAY_PORT
-from orchestrator.errors import CellFault, EnvironmentFault, PinMismatch
+from orchestrator.errors import CellFault, EnvironmentFault, NotStarted, PinMismatch
 from orchestrator.sandbox.contract import ContainerEnd, ContainerSpec, OutputSink, RunningContainer
 from orchestrator.sandbox.control import (
     Closed,
@@ -51,6 +52,20 @@ STILLBORN_AFTER_S = 600.0
 
 _IMAGE_ID = re.compile(r"sha256:[0-9a-f]{64}")
 
+# The errors of execve(2) that lie in the file that is to be run, or in argv.
+_CANNOT_EXECUTE = frozenset(
+    {
+        errno.E2BIG,
+        errno.EACCES,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        errno.ENOENT,
+        errno.ENOEXEC,
+        errno.ENOTDIR,
+        errno.EPERM,
+    }
+)
+
 # Exit codes of images/init where it ends without `end`.
 _MODEL_LOST, _KILLED = "11", "137"
 _DEATHS = {
@@ -78,7 +93,7 @@ class DockerSandbox:
                 version="auto", timeout=int(ENGINE_TIMEOUT_S), **docker.utils.kwargs_from_env()
             )
         except docker.errors.DockerException as error:
-            raise _no_engine(error) from error
+            raise no_engine(error) from error
         # Else each call reads the environment for proxies, which an engine's socket has none of: a third of
         # the processor time of a call.
         self._api.trust_env = False
@@ -98,8 +113,9 @@ class DockerSandbox:
         `spec.run_dir` exists and the container's uid may enter it. `on_start` gets the container once its
         command runs; the clock of its limit is a state, not a count: two pauses need one resume.
 
-        Raises CellFault("engine" | "gateway"), PinMismatch, EnvironmentFault (no such image, no socket for
-        the uid), and what `sink` or `on_start` raise; then nothing of the container runs.
+        Raises CellFault("engine" | "gateway"), NotStarted where the command is the cause, PinMismatch,
+        EnvironmentFault (no such image, no socket for the uid), and what `sink` or `on_start` raise; then
+        nothing of the container runs.
         """
         if not _IMAGE_ID.fullmatch(spec.image_id):
             raise PinMismatch(
@@ -299,6 +315,9 @@ class _Run:
             raise self._broken()
         if isinstance(message, Failed):
             what = f"PID 1 could not start {self._spec.argv[0]}: {message.text} (errno {message.errno})"
+            # After `go` only the command itself is left to fail; what fails before is PID 1's own set-up.
+            if kind is Started and message.errno in _CANNOT_EXECUTE:
+                raise NotStarted("engine", what, place=self._spec.name)
             raise CellFault("engine", what, place=self._spec.name)
         if not isinstance(message, kind):
             raise CellFault("engine", f"PID 1 said {message} out of turn", place=self._spec.name)
@@ -466,12 +485,15 @@ def _reason(error: Exception) -> str:
     )
 
 
-def _no_engine(error: Exception) -> EnvironmentFault:
+def no_engine(error: Exception) -> EnvironmentFault:
+    """What is said, everywhere, where no engine answers."""
     text = str(error)
     if "Permission denied" in text or "PermissionError" in text:
         return EnvironmentFault(
             "no permission to use the Docker engine", mend="run as root or as a member of the group docker"
         )
+    host = os.environ.get("DOCKER_HOST")
     return EnvironmentFault(
-        f"no Docker engine answers: {_reason(error)}", mend="start dockerd, or set DOCKER_HOST"
+        f"no Docker engine answers at {host or 'the default socket'}",
+        mend="unset DOCKER_HOST, or start the engine it names" if host else "run `make setup`",
     )

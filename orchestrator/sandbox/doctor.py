@@ -19,7 +19,6 @@ NEEDED_DISK_BYTES = 10 << 30
 """Free space that a build of all images takes at its peak, with room for a few cells."""
 
 _OLDEST_PYTHON = (3, 11)
-_SETUP = "run `make setup`"
 
 
 @dataclass(frozen=True)
@@ -69,13 +68,15 @@ class Machine:
 
 def examine(machine: Machine) -> list[Check]:
     """All checks, in the order in which a person would mend them."""
+    engine_check = _engine(machine)
+    answers = engine_check.state != "missing"
     return [
         _python(machine),
         _git(machine),
-        *_engine(machine),
+        engine_check,
         _scratch(machine),
         _disk(machine),
-        _images(machine),
+        _images(machine) if answers else Check("images", "note", "not checked: no engine answers"),
         _endpoint(machine),
         _telemetry(machine),
     ]
@@ -95,18 +96,18 @@ def _git(machine: Machine) -> Check:
     return Check("git", "ok", version.removeprefix("git version "))
 
 
-def _engine(machine: Machine) -> list[Check]:
+def _engine(machine: Machine) -> Check:
     if machine.system != "Linux":
-        return [
-            Check("engine", "missing", f"containers of cab's need Linux, not {machine.system}", "use Linux")
-        ]
-    if machine.may_use_socket() is False:
+        return Check(
+            "engine", "missing", f"containers of cab's need Linux, not {machine.system}", "use Linux"
+        )
+    if not machine.env.get("DOCKER_HOST") and machine.may_use_socket() is False:
         mend = "add yourself to the group docker and log in again, or be root"
-        return [Check("engine", "missing", f"no permission on {SOCKET}", mend)]
+        return Check("engine", "missing", f"no permission on {SOCKET}", mend)
     try:
         info = machine.engine_info()
     except EnvironmentFault as error:
-        return [Check("engine", "missing", error.thing, _SETUP)]
+        return Check("engine", "missing", error.thing, error.mend)
     found = (
         f"{info.get('ServerVersion')}, storage driver {info.get('Driver')}, "
         f"cgroup v{info.get('CgroupVersion', '1')}, {info.get('NCPU')} CPUs"
@@ -114,8 +115,8 @@ def _engine(machine: Machine) -> list[Check]:
     lacking = [name for key, name in (("MemoryLimit", "memory"), ("PidsLimit", "pids")) if not info.get(key)]
     if lacking:
         mend = "start the machine with that cgroup controller on"
-        return [Check("engine", "missing", f"{found}; it cannot limit {', '.join(lacking)}", mend)]
-    return [Check("engine", "ok", found)]
+        return Check("engine", "missing", f"{found}; it cannot limit {', '.join(lacking)}", mend)
+    return Check("engine", "ok", found)
 
 
 def _scratch(machine: Machine) -> Check:

@@ -49,6 +49,7 @@ _CELLS = "cells"
 _STAGING = ".staging"
 _REPLACED = ".replaced"
 _LOCK = "lock"
+_SWEEPS_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -62,12 +63,17 @@ class Staging:
 
 def newest_sweep(results_dir: Path) -> str:
     """The id of the sweep that was started last. Raises StoreError when there is none."""
-    started = [(path.stat().st_mtime, path.parent.name) for path in results_dir.glob(f"*/{SWEEP}")]
+    started = _sweeps(results_dir)
     if not started:
         raise StoreError(
             "holds no sweep", place=str(results_dir), mend="run `cab sweep run`, or give --results"
         )
     return max(started)[1]
+
+
+def _sweeps(results_dir: Path) -> list[tuple[float, str]]:
+    """When each sweep was started (seconds since the epoch), and its id."""
+    return [(path.stat().st_mtime, path.parent.name) for path in results_dir.glob(f"*/{SWEEP}")]
 
 
 def find_cell(results_dir: Path, cell: str) -> Path:
@@ -118,23 +124,23 @@ class CellStore:
     # Opening and closing
 
     def create(self, sweep: SweepRecord) -> None:
-        """Make the sweep's directory, take its lock and write `sweep.json`. Refuses a sweep that is there."""
+        """Make the sweep's directory, take its lock and write `sweep.json`.
+
+        A sweep that is there is replaced as long as no cell of it is finished, and refused from then on.
+        """
         with store_errors(self.root):
             make_dirs(self.root)
             with self._locked():
-                if (self.root / SWEEP).exists():
+                self._mend()
+                if self._entries:
                     raise StoreError("this sweep exists", place=str(self.root), mend="run `cab sweep resume`")
                 self.write_sweep(sweep)
-                self._open_index()
-                self._entries = {}
 
     def open(self) -> SweepRecord:
         """Take the lock of a sweep that is there, and mend what a crash left behind."""
         sweep = self.sweep()
         with store_errors(self.root), self._locked():
-            self._entries = self._repair_index(self._open_index())
-            self.reconcile()
-            self.clean_dead_staging()
+            self._mend()
         return sweep
 
     def close(self) -> None:
@@ -159,13 +165,21 @@ class CellStore:
     def sweep(self) -> SweepRecord:
         path = self.root / SWEEP
         if not path.exists():
-            raise StoreError("there is no such sweep", place=str(self.root), mend="run `cab sweep run`")
+            raise StoreError("there is no such sweep", place=str(self.root), mend=self._other_sweeps())
         with store_errors(path):
             sweep = parse(SweepRecord, path.read_bytes(), place=str(path))
         if sweep.sweep_id != self.sweep_id:
             mend = "give the directory its sweep's name"
             raise StoreError(f"is the sweep {sweep.sweep_id!r}", place=str(path), mend=mend)
         return sweep
+
+    def _other_sweeps(self) -> str:
+        """Which sweep may have been meant: the nearest name, else the newest ones."""
+        names = [name for _, name in sorted(_sweeps(self.root.parent), reverse=True)]
+        near = difflib.get_close_matches(self.sweep_id, names, n=1)
+        if near:
+            return f"did you mean {near[0]}?"
+        return f"known: {', '.join(names[:_SWEEPS_NAMED])}" if names else "run `cab sweep run`"
 
     def cell_dir(self, key: CellKey) -> Path:
         return self.root / _CELLS / key.path()
@@ -241,6 +255,12 @@ class CellStore:
         return entry
 
     # Mending
+
+    def _mend(self) -> None:
+        """Open the index and mend what a crash left behind."""
+        self._entries = self._repair_index(self._open_index())
+        self.reconcile()
+        self.clean_dead_staging()
 
     def reconcile(self) -> list[str]:
         """Take the last steps of cells that a dead runner had finished; the ids that were not indexed."""

@@ -29,8 +29,9 @@ from orchestrator.paths import IMAGES_LOCK, INIT_BINARY, TASKS
 from orchestrator.plan.expand import PlannedCell
 from orchestrator.plan.task import Task, load_task
 from orchestrator.run.bench import Bench
-from orchestrator.run.grader import BASE, Grader
+from orchestrator.run.grader import Grader
 from orchestrator.run.outcome import Outcome
+from orchestrator.run.pins import BASE
 from orchestrator.run.provenance import Provenance
 from orchestrator.sandbox.contract import Limits
 from orchestrator.sandbox.docker import DockerSandbox
@@ -255,7 +256,8 @@ def bench_of(
     log: Path,
 ) -> Iterator[Bench]:
     """A bench of test CLIs, in the base image. `endpoints`: name -> base URL."""
-    base = load_lock(IMAGES_LOCK).image(BASE).id
+    image = load_lock(IMAGES_LOCK).image(BASE)
+    base = image.id
     with ExitStack() as stack:
         sandbox = DockerSandbox(INIT_BINARY)
         stack.callback(sandbox.close)
@@ -266,6 +268,7 @@ def bench_of(
             grader=grader,
             gateway=stack.enter_context(Gateway.start(served, log=log)),
             pins=dict.fromkeys(adapters, base),
+            tags=dict.fromkeys(adapters, image.tag),
             adapters=adapters,
             adapter_digests=dict.fromkeys(adapters, DIGEST),
             tasks=tasks,

@@ -17,7 +17,7 @@ import docker.errors
 import pytest
 from harness import GID, REPO, UID, Output, Runner, running
 
-from orchestrator.errors import CellFault, EnvironmentFault, PinMismatch
+from orchestrator.errors import CellFault, EnvironmentFault, NotStarted, PinMismatch
 from orchestrator.sandbox.contract import Limits, Mount, RunningContainer, TtySize
 from orchestrator.sandbox.docker import DockerSandbox
 
@@ -204,7 +204,7 @@ def test_mounts(run: Runner, short_dir: Path) -> None:
     ("argv", "text"), [(("no-such-cli",), "No such file"), (("/etc/passwd",), "Permission denied")]
 )
 def test_command_that_cannot_be_started(run: Runner, argv: tuple[str, ...], text: str) -> None:
-    with pytest.raises(CellFault, match=text) as fault:
+    with pytest.raises(NotStarted, match=text) as fault:
         run(*argv)
     assert fault.value.cause == "engine"
     assert argv[0] in str(fault.value)

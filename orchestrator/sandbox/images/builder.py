@@ -21,12 +21,11 @@ from orchestrator import paths
 from orchestrator.errors import CabError, EnvironmentFault
 from orchestrator.sandbox.images import engine
 from orchestrator.sandbox.images.host import HostAccess, read_host
-from orchestrator.sandbox.images.lock import Lock, LockedImage, load_lock, save_lock
+from orchestrator.sandbox.images.lock import Lock, LockedImage, load_lock, pin_tag, save_lock
 from orchestrator.sandbox.images.recipe import BASE, INIT, ROOT, Recipe, load_recipes, with_parents
 from orchestrator.sandbox.images.root import BasePin, load_pin, make_root, root_source
 
 INPUTS_LABEL = "cab.inputs"
-PIN_REPOSITORY = "cab/pin"
 SHA256 = "sha256"
 """The key, in the locked versions of images/init, of the hash of its binary."""
 
@@ -148,17 +147,15 @@ class _Builder:
         """Make sure of one image. Its parents are there already."""
         parents = {name: self.lock.image(name).id for name in recipe.parents.values()}
         inputs = recipe.inputs_hash(parents)
-        if not force and (self._is_current(recipe.name, inputs) or self._adopt(recipe, inputs, parents)):
+        if not force and (self._is_locked(recipe, inputs) or self._adopt(recipe, inputs, parents)):
             self._export(recipe)
             return self._current(recipe.name)
         log = self._layout.logs / f"{recipe.name}.log"
-        tag = recipe.tag(inputs)
         with self._reported(recipe.name, log) as say:
             image_id = engine.build(
                 self._client,
                 recipe.context(self._host.files()),
                 name=recipe.name,
-                tag=tag,
                 arguments={
                     **{key: parents[name] for key, name in recipe.parents.items()},
                     **self._host.proxies,
@@ -168,7 +165,15 @@ class _Builder:
                 log=log,
                 say=say,
             )
-            self._keep_built(recipe, image_id, inputs, parents)
+            versions = self._versions(recipe, image_id, parents)
+            if problem := recipe.version_problem(versions):
+                # Neither tagged nor locked: nothing may run it.
+                raise EnvironmentFault(
+                    problem,
+                    place=f"image {recipe.name}",
+                    mend=f"make Dockerfile, its label cab.reads.{recipe.name} and adapter agree",
+                )
+            self._keep_built(recipe, image_id, inputs, parents, versions)
             self._export(recipe)
         return None
 
@@ -176,16 +181,31 @@ class _Builder:
         """Take an image that another checkout built from the same inputs."""
         for image in self._client.images.list(filters={"label": f"{INPUTS_LABEL}={inputs}"}):
             # An image that someone built on top of it has the label too, but no pin of its own.
-            if _pin_tag(str(image.id)) in image.tags:
-                self._keep_built(recipe, str(image.id), inputs, parents)
+            if pin_tag(str(image.id)) not in image.tags:
+                continue
+            versions = self._versions(recipe, str(image.id), parents)
+            if recipe.version_problem(versions) is None:
+                self._keep_built(recipe, str(image.id), inputs, parents, versions)
                 return True
         return False
 
-    def _keep_built(self, recipe: Recipe, image_id: str, inputs: str, parents: Mapping[str, str]) -> None:
+    def _versions(self, recipe: Recipe, image_id: str, parents: Mapping[str, str]) -> dict[str, str]:
+        """What the image's own tools tell."""
         parent = parents[recipe.stands_on] if recipe.stands_on else None
         versions = engine.read_versions(self._client, image_id, parent)
         if recipe.name == INIT:
             versions[SHA256] = hashlib.sha256(engine.copy_out(self._client, image_id, "/init")).hexdigest()
+        return versions
+
+    def _keep_built(
+        self,
+        recipe: Recipe,
+        image_id: str,
+        inputs: str,
+        parents: Mapping[str, str],
+        versions: dict[str, str],
+    ) -> None:
+        parent = parents[recipe.stands_on] if recipe.stands_on else None
         self._keep(
             recipe.name, image_id, tag=recipe.tag(inputs), inputs=inputs, parent=parent, versions=versions
         )
@@ -207,7 +227,7 @@ class _Builder:
         image = self._client.images.get(image_id)
         image.tag(tag)
         # Removing the readable tag, or moving it by the next build, must not drop what a sweep pinned.
-        image.tag(_pin_tag(image_id))
+        image.tag(pin_tag(image_id))
         locked = LockedImage(
             id=image_id,
             tag=tag,
@@ -229,6 +249,13 @@ class _Builder:
         staged.write_bytes(content)
         staged.chmod(0o755)
         staged.replace(self._layout.init)
+
+    def _is_locked(self, recipe: Recipe, inputs: str) -> bool:
+        """Whether the lock has the image, under the tag and with the version that its adapter asks for."""
+        if not self._is_current(recipe.name, inputs):
+            return False
+        locked = self.lock.image(recipe.name)
+        return locked.tag == recipe.tag(inputs) and recipe.version_problem(locked.versions) is None
 
     def _is_current(self, name: str, inputs: str) -> bool:
         locked = self.lock.images.get(name)
@@ -259,10 +286,6 @@ class _Builder:
             self._on_progress(Progress(name, "failed", str(error), time.monotonic() - start, tail))
             raise
         self._on_progress(Progress(name, "built", self.lock.image(name).tag, time.monotonic() - start))
-
-
-def _pin_tag(image_id: str) -> str:
-    return f"{PIN_REPOSITORY}:{image_id.removeprefix('sha256:')[:12]}"
 
 
 def init_is_current(layout: Layout, lock: Lock) -> bool:

@@ -10,7 +10,7 @@ from orchestrator.errors import EnvironmentFault
 from orchestrator.sandbox.images import engine
 from orchestrator.sandbox.images.builder import Layout, init_is_current
 from orchestrator.sandbox.images.lock import Finding, Lock, LockedImage
-from orchestrator.sandbox.images.recipe import BASE, INIT, ROOT, Recipe, load_recipes
+from orchestrator.sandbox.images.recipe import BASE, INIT, ROOT, load_recipes
 from orchestrator.sandbox.images.root import load_pin
 
 
@@ -23,15 +23,15 @@ def verify(
     """
     layout = layout or Layout()
     client = client or engine.connect()
-    recipes = load_recipes(layout.images)
     findings = list(stale(lock, layout))
     for name, locked in lock.images.items():
-        findings += _in_engine(client, name, locked, recipes.get(name))
+        findings += _in_engine(client, name, locked)
     return findings
 
 
 def stale(lock: Lock, layout: Layout) -> Iterator[Finding]:
-    """What can be told without an engine: images missing in the lock or made from other inputs."""
+    """What can be told without an engine: images missing in the lock, made from other inputs,
+    or of another version than the adapter's."""
     recipes = load_recipes(layout.images)
     root = lock.images.get(ROOT)
     if root is not None and root.inputs_hash != load_pin(layout.pin).inputs_hash():
@@ -48,13 +48,13 @@ def stale(lock: Lock, layout: Layout) -> Iterator[Finding]:
         parents = {parent: lock.images[parent].id for parent in recipe.parents.values()}
         if locked.inputs_hash != recipe.inputs_hash(parents):
             yield Finding(name, "its files or its parent changed since it was built", _mend(name))
+        elif problem := recipe.version_problem(locked.versions):
+            yield Finding(name, problem, _mend(name))
         elif name == INIT and not init_is_current(layout, lock):
             yield Finding(name, f"{layout.init} is missing or is not the image's own", _mend(name))
 
 
-def _in_engine(
-    client: docker.DockerClient, name: str, locked: LockedImage, recipe: Recipe | None
-) -> list[Finding]:
+def _in_engine(client: docker.DockerClient, name: str, locked: LockedImage) -> list[Finding]:
     if engine.find_image(client, locked.id) is None:
         return [Finding(name, f"the engine has no {locked.id}", _mend(name))]
     found = []
@@ -70,9 +70,6 @@ def _in_engine(
         if locked.versions.get(tool) != version:
             problem = f"{tool} says {version!r}, the lock {locked.versions.get(tool)!r}"
             found.append(Finding(name, problem, _mend(name)))
-    if recipe and recipe.version and name in versions and recipe.version not in versions[name].split():
-        problem = f"{name} says {versions[name]!r}, its adapter pins {recipe.version!r}"
-        found.append(Finding(name, problem, f"make images/{name} agree with its adapter"))
     return found
 
 

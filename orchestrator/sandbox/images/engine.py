@@ -13,6 +13,7 @@ from docker.errors import APIError, ContainerError, DockerException, ImageNotFou
 from docker.models.images import Image
 
 from orchestrator.errors import EnvironmentFault
+from orchestrator.sandbox.docker import no_engine
 
 READS_LABEL = "cab.reads."
 """`LABEL cab.reads.<tool>="<command>"`: the command whose first line tells the tool's version."""
@@ -28,9 +29,7 @@ def connect() -> docker.DockerClient:
         client = docker.from_env(timeout=_READ_TIMEOUT_S)
         client.ping()
     except DockerException as error:
-        raise EnvironmentFault(
-            f"no Docker engine answers: {error}", mend="run `make setup`, or see `cab doctor`"
-        ) from None
+        raise no_engine(error) from None
     return client
 
 
@@ -39,14 +38,14 @@ def build(
     context: bytes,
     *,
     name: str,
-    tag: str,
     arguments: Mapping[str, str],
     labels: Mapping[str, str],
     use_cache: bool,
     log: Path,
     say: Callable[[str], None],
 ) -> str:
-    """Build one image and give its id. All that the engine prints goes to `log`, each step also to `say`.
+    """Build one image and give its id; it has no tag yet. All that the engine prints goes to `log`, each step
+    also to `say`.
 
     Raises EnvironmentFault with the end of the log.
     """
@@ -55,7 +54,6 @@ def build(
         stream = client.api.build(
             fileobj=io.BytesIO(context),
             custom_context=True,
-            tag=tag,
             buildargs=dict(arguments),
             labels=dict(labels),
             nocache=not use_cache,

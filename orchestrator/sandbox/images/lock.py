@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from orchestrator.adapter import Adapter
 from orchestrator.errors import EnvironmentFault
 
 MEND = "run `cab images build`"
+PIN_REPOSITORY = "cab/pin"
+
+
+def pin_tag(image_id: str) -> str:
+    """The tag that keeps an image for as long as a sweep may be pinned to it."""
+    return f"{PIN_REPOSITORY}:{image_id.removeprefix('sha256:')[:12]}"
+
+
+def version_problem(adapter: Adapter, versions: Mapping[str, str]) -> str | None:
+    """How what an image's tools told differs from the version that its adapter pins; None: not at all.
+
+    A CLI that asks no model may have no version to tell, but something of its image was read back.
+    """
+    told = versions.get(adapter.name)
+    if told is None and (adapter.uses_model or not versions):
+        return f"{adapter.name} told no version, its adapter pins {adapter.version!r}"
+    if told is not None and adapter.version not in told.split():
+        return f"{adapter.name} says {told!r}, its adapter pins {adapter.version!r}"
+    return None
 
 
 class LockedImage(BaseModel):

@@ -14,8 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.adapter import load_adapter
+from orchestrator.adapter import Adapter, load_adapter
 from orchestrator.errors import InputError
+from orchestrator.sandbox.images.lock import version_problem
 
 ROOT = "root"
 """The name, in the lock, of the root file system that images/base stands on."""
@@ -42,7 +43,16 @@ class Recipe:
     folder: Path
     parents: Mapping[str, str]
     stands_on: str | None
-    version: str | None
+    adapter: Adapter | None
+
+    @property
+    def version(self) -> str | None:
+        """The version of the CLI that its adapter pins; None where there is no CLI in it."""
+        return self.adapter.version if self.adapter else None
+
+    def version_problem(self, versions: Mapping[str, str]) -> str | None:
+        """How the versions read back differ from the adapter's; None: not at all, or no CLI is in it."""
+        return version_problem(self.adapter, versions) if self.adapter else None
 
     def tag(self, inputs_hash: str) -> str:
         """`cab/<name>:<version of the CLI>`, or the inputs' hash where there is no CLI in it."""
@@ -117,8 +127,8 @@ def _load(dockerfile: Path) -> Recipe:
             parents[match[1]] = ROOT if (name, match[1]) == (BASE, "BASE") else match[1].lower()
     stands_on = next((parents[stage] for stage in reversed(stages) if stage in parents), None)
     has_adapter = (folder / "adapter.py").is_file()
-    version = load_adapter(folder.parent, name).version if has_adapter else None
-    return Recipe(name=name, folder=folder, parents=parents, stands_on=stands_on, version=version)
+    adapter = load_adapter(folder.parent, name) if has_adapter else None
+    return Recipe(name=name, folder=folder, parents=parents, stands_on=stands_on, adapter=adapter)
 
 
 def _ordered(recipes: Mapping[str, Recipe]) -> list[str]:

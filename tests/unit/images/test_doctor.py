@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.cli.doctor_cmd import line
-from orchestrator.errors import EnvironmentFault
+from orchestrator.sandbox.docker import no_engine as no_engine_error
 from orchestrator.sandbox.doctor import Check, Machine, examine
 from orchestrator.sandbox.images import Layout, Lock, LockedImage
 from orchestrator.sandbox.images.lock import save_lock
@@ -60,7 +60,7 @@ def check(machine: Machine, name: str) -> Check:
 
 
 def no_engine() -> dict[str, Any]:
-    raise EnvironmentFault("no Docker engine answers")
+    raise no_engine_error(OSError("refused"))
 
 
 def test_nothing_is_missing_on_a_complete_machine(machine: Machine) -> None:
@@ -90,9 +90,25 @@ def test_no_git_is_missing(machine: Machine) -> None:
     assert check(replace(machine, git_version=lambda: None), "git").state == "missing"
 
 
-def test_no_engine_is_missing_and_set_up_mends_it(machine: Machine) -> None:
+def test_no_engine_is_missing_and_set_up_mends_it(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
     found = check(replace(machine, engine_info=no_engine), "engine")
+    assert found.found == "no Docker engine answers at the default socket"
     assert (found.state, found.mend) == ("missing", "run `make setup`")
+
+
+def test_no_engine_at_docker_host_is_mended_there(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = "tcp://127.0.0.1:1"
+    monkeypatch.setenv("DOCKER_HOST", host)
+    changed = replace(machine, env={"DOCKER_HOST": host}, engine_info=no_engine, may_use_socket=lambda: False)
+    found = check(changed, "engine")
+    assert found.found == f"no Docker engine answers at {host}"
+    assert found.mend == "unset DOCKER_HOST, or start the engine it names"
+
+
+def test_without_an_engine_images_are_not_said_to_be_current(machine: Machine) -> None:
+    found = check(replace(machine, engine_info=no_engine), "images")
+    assert (found.state, found.found) == ("note", "not checked: no engine answers")
 
 
 def test_a_forbidden_socket_is_told_from_an_absent_engine(machine: Machine) -> None:

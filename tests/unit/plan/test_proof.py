@@ -1,5 +1,7 @@
 """What proves a task, and what is refused as proof."""
 
+import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -8,8 +10,9 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import InputError
-from orchestrator.plan.proof import Proof, derive, diff_lines, read_proof
+from orchestrator.plan.proof import Proof, check_files, derive, diff_lines, read_proof
 from orchestrator.plan.task import Task, load_task
+from orchestrator.run.prove import prove as run_proof
 from scorers.evidence import TestResult, Verification
 
 NAME = "polyglot/python-reverse-string"
@@ -105,7 +108,7 @@ def test_a_test_that_cannot_run_untouched_is_fail_to_pass(task: Task) -> None:
 def test_a_failed_check_is_named(task: Task, changes: dict[str, Any], wanted: str) -> None:
     with pytest.raises(InputError, match=wanted) as caught:
         prove(task, **changes)
-    assert caught.value.place == NAME
+    assert NAME not in str(caught.value), "who asks for the proof names the task"
 
 
 def test_a_refusal_is_proved_by_what_was_said(refusal: Task) -> None:
@@ -153,7 +156,71 @@ def test_hidden_files_are_marked_and_literals_hidden(
     task: Task, tmp_path: Path, change: Callable[[Path], object], wanted: str
 ) -> None:
     with pytest.raises(InputError, match=wanted):
-        prove(altered(task, tmp_path, change))
+        check_files(altered(task, tmp_path, change))
+
+
+def with_ground_truth(*patterns: str) -> Callable[[Path], object]:
+    def change(path: Path) -> None:
+        toml = path / "task.toml"
+        listed = f"ground_truth_files = {json.dumps(patterns)}"
+        toml.write_text(re.sub(r"ground_truth_files = \[.*?\]", listed, toml.read_text(), flags=re.DOTALL))
+
+    return change
+
+
+@pytest.mark.parametrize("patterns", [("src/reverse.py",), ("src/*.py",)])
+def test_ground_truth_is_what_the_reference_changes(
+    task: Task, tmp_path: Path, patterns: tuple[str, ...]
+) -> None:
+    check_files(altered(task, tmp_path, with_ground_truth(*patterns)))
+
+
+@pytest.mark.parametrize(
+    ("patterns", "wanted"),
+    [
+        (("README.md",), "the reference changes src/reverse.py, which ground_truth_files does not list"),
+        (("src/reverse.py", "setup.py"), "lists setup.py, which the reference does not change"),
+    ],
+)
+def test_other_ground_truth_is_refused(
+    task: Task, tmp_path: Path, patterns: tuple[str, ...], wanted: str
+) -> None:
+    with pytest.raises(InputError, match=wanted):
+        check_files(altered(task, tmp_path, with_ground_truth(*patterns)))
+
+
+def test_a_file_that_the_reference_leaves_as_it_is_does_not_count_as_changed(
+    task: Task, tmp_path: Path
+) -> None:
+    def change(path: Path) -> None:
+        shutil.copy(path / "environment/workdir/src/reverse.py", path / "solution/files/src/reverse.py")
+
+    with pytest.raises(InputError, match=r"lists src/reverse\.py, which the reference does not change"):
+        check_files(altered(task, tmp_path, change))
+
+
+def test_a_refusal_whose_reference_changes_something_is_refused(refusal: Task, tmp_path: Path) -> None:
+    def change(path: Path) -> None:
+        (path / "solution/files").mkdir(exist_ok=True)
+        (path / "solution/files/new.py").write_text("pass\n")
+
+    check_files(refusal)
+    with pytest.raises(InputError, match=r"the reference changes new\.py"):
+        check_files(altered(refusal, tmp_path, change))
+
+
+def test_all_findings_come_at_once_and_before_any_container(task: Task, tmp_path: Path) -> None:
+    def change(path: Path) -> None:
+        (path / "tests/extra.txt").write_text("x")
+        (path / "instruction.md").write_text("annab")
+        with_ground_truth("README.md")(path)
+
+    with pytest.raises(InputError) as caught:
+        run_proof(altered(task, tmp_path, change), runs=2, on_progress=pytest.fail)
+    text = str(caught.value)
+    assert [word in text for word in ("lacks the canary", "'annab'", "README.md", "src/reverse.py")] == [
+        True
+    ] * 4
 
 
 def test_a_proof_is_of_one_content(task: Task, tmp_path: Path) -> None:

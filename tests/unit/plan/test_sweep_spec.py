@@ -208,3 +208,21 @@ def test_no_text_is_a_traceback(tmp_path_factory, text):
 def test_a_stored_spec_reads_back_as_it_was() -> None:
     spec = load_spec(Path(__file__).parents[3] / "sweeps" / "free.yaml").spec
     assert SweepSpec.of_data(spec.model_dump(mode="json")) == spec
+
+
+def test_a_glob_that_matches_nothing_is_told_with_its_line(tmp_path):
+    loaded = load(tmp_path, GOOD.replace('["polyglot/*"]', '["polyglot/*", "polyglt/x"]'))
+    with pytest.raises(
+        InputError, match=r"sweep\.yaml:8:23: unknown name 'polyglt/x' under tasks .*'polyglot/x'"
+    ):
+        loaded.require_known("tasks", ["polyglot/x"])
+    with pytest.raises(InputError, match=r"sweep\.yaml:8:9: unknown name 'polyglot/\*' under tasks"):
+        loaded.require_known("tasks", ["polyglt/x"])
+
+
+def test_a_cli_that_asks_a_model_needs_one(tmp_path):
+    loaded = load(tmp_path, "name: mine\nclis: [noop, opencode]\ntasks: [a/b]\n")
+    loaded.require_models([])
+    with pytest.raises(InputError, match=r"sweep\.yaml:2:14: opencode asks a model, but models is empty"):
+        loaded.require_models(["opencode"])
+    load(tmp_path, GOOD).require_models(["opencode"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.errors import CellFault
-from orchestrator.run.outcome import TABLE, Outcome, of_agent, of_fault, of_verification
+from orchestrator.run.outcome import CLI_NOT_STARTED, TABLE, Outcome, of_agent, of_fault, of_verification
 from scorers.evidence import AgentEnd, ModelCall, Verification
 
 
@@ -65,6 +65,15 @@ def test_a_fault_of_the_machine_is_never_counted() -> None:
     assert str(outcome) == "infra_error(engine)"
     assert not outcome.rule.counted
     assert outcome.rule.retried
+
+
+def test_a_cli_that_cannot_be_started_is_tried_again_only_on_a_resume() -> None:
+    outcome = of_fault(CellFault(CLI_NOT_STARTED, "no such file"))
+    assert str(outcome) == "infra_error(cli_not_started)"
+    assert outcome.rule.retried
+    assert not outcome.worth_a_retry
+    assert of_fault(CellFault("engine", "gone")).worth_a_retry
+    assert not Outcome("completed").worth_a_retry
 
 
 @pytest.mark.parametrize(

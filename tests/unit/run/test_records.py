@@ -36,6 +36,7 @@ def bench():
         grader=SimpleNamespace(limits=Limits(), base=BASE),
         gateway=None,
         pins={"opencode": PIN, "base": BASE},
+        tags={"opencode": "cab/opencode:1.2", "base": "cab/base:1"},
         adapters={"opencode": ADAPTER},
         adapter_digests={"opencode": PIN},
         tasks={TASK.name: TASK},
@@ -78,6 +79,7 @@ def test_it_says_what_ran(bench):
     assert (identity.image_digest, identity.verifier_digest) == (PIN, BASE)
     assert (identity.cli_version, identity.task_content_hash) == (ADAPTER.version, TASK.content_hash)
     assert [item.what for item in identity.deviations] == [item.what for item in ADAPTER.deviations]
+    assert identity.container_image == "cab/opencode:1.2"
     assert (identity.concurrency, identity.machine_load, identity.exit_code) == (3, 0.5, 0)
     assert parse(CellRecord, to_json(record), place="") == record
 

@@ -14,6 +14,7 @@ from store_samples import SWEEP_ID, cell_record, sweep_record
 from orchestrator.errors import InputError, StoreError
 from orchestrator.store.cells import CellStore
 from orchestrator.store.names import CellKey
+from orchestrator.store.record import to_json
 
 KEYS = [CellKey("opencode", "embedded/reference", f"polyglot/t{number}") for number in range(8)]
 KEY, OTHER = KEYS[:2]
@@ -229,6 +230,7 @@ def test_symbolic_links_in_the_evidence_are_not_followed(store, tmp_path):
 
 
 def test_sweeps_are_created_once_and_opened_where_they_are(store, tmp_path):
+    commit(store, KEY)
     store.close()
     with pytest.raises(StoreError, match="this sweep exists"):
         CellStore(tmp_path, SWEEP_ID).create(sweep_record())
@@ -242,6 +244,39 @@ def test_sweeps_are_created_once_and_opened_where_they_are(store, tmp_path):
     (tmp_path / "renamed").rename(store.root)
     with CellStore(tmp_path, SWEEP_ID) as again:
         assert again.open() == sweep_record(*KEYS)
+
+
+def test_a_sweep_without_a_finished_cell_is_created_anew(store, tmp_path):
+    with pytest.raises(StoreError, match="is running this sweep"):
+        CellStore(tmp_path, SWEEP_ID).create(sweep_record(KEY))
+    dead = store.staging(KEY)
+    store.close()
+    with CellStore(tmp_path, SWEEP_ID) as again:
+        again.create(sweep_record(KEY))
+        assert again.sweep() == sweep_record(KEY)
+        assert not dead.path.exists()
+
+
+def test_a_cell_that_a_dead_runner_finished_keeps_its_sweep(store, tmp_path):
+    staging = store.staging(KEY)
+    (staging.path / "cell.json").write_bytes(to_json(cell_record(KEY)))
+    store.close()
+    with pytest.raises(StoreError, match="this sweep exists"):
+        CellStore(tmp_path, SWEEP_ID).create(sweep_record(OTHER))
+    assert CellStore(tmp_path, SWEEP_ID).sweep() == sweep_record(*KEYS)
+
+
+def test_an_unknown_sweep_is_told_with_the_nearest_or_the_newest(tmp_path):
+    with pytest.raises(StoreError, match=r"no such sweep.*run `cab sweep run`"):
+        CellStore(tmp_path, "free-1").sweep()
+    for age, name in enumerate(("a", "bb", "ccc", "dddd", "eeeee", "ffffff")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "sweep.json").touch()
+        os.utime(tmp_path / name / "sweep.json", (1000 + age, 1000 + age))
+    with pytest.raises(StoreError, match=r"known: ffffff, eeeee, dddd, ccc, bb\)"):
+        CellStore(tmp_path, "zzzzzz").sweep()
+    with pytest.raises(StoreError, match=r"did you mean ffffff\?"):
+        CellStore(tmp_path, "fffff").open()
 
 
 def test_reading_needs_no_lock_and_writing_does(store):

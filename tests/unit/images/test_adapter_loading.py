@@ -1,0 +1,68 @@
+"""An adapter that cannot be used is refused in one line, wherever it is asked for."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from orchestrator.adapter import LaunchContext, load_adapter
+from orchestrator.errors import InputError
+from orchestrator.sandbox.images.recipe import load_recipes
+
+HEAD = """from orchestrator.adapter import Adapter, Launch
+
+
+def launch(context):
+    return Launch(argv=("hello",))
+
+
+"""
+
+
+def adapter(**fields: object) -> str:
+    said = "".join(f", {name}={value!r}" for name, value in fields.items())
+    return f'{HEAD}ADAPTER = Adapter(name="hello", version="1.0", launch=launch{said})\n'
+
+
+def write(images: Path, text: str) -> Path:
+    (images / "hello").mkdir()
+    (images / "hello" / "Dockerfile").write_text("FROM scratch\n")
+    path = images / "hello" / "adapter.py"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "wanted"),
+    [
+        ("a = 1\ndef f(:\n", 2, "invalid syntax"),
+        ("a = 1\n\nimport no_such_module\n", 3, "No module named 'no_such_module'"),
+        ("def f():\n    raise KeyError\n\n\nf()\n", 2, "KeyError"),
+        ("raise SystemExit(3)\n", 1, "3"),
+        (adapter(wire="chta"), 8, "wire is 'chta'; known: None, chat, responses, messages, gemini"),
+        (adapter(wire=None), 8, 'wire is None, so nothing is said on it: final_message must be "stdout"'),
+        (adapter(final_message="stderr"), 8, "final_message is 'stderr'; known: wire, stdout"),
+    ],
+)
+def test_it_is_one_line_with_its_place(tmp_path: Path, text: str, line: int, wanted: str) -> None:
+    path = write(tmp_path, text)
+    said = rf"^{re.escape(f'{path}:{line}: {wanted}')} \(mend the adapter\)$"
+    with pytest.raises(InputError, match=said):
+        load_adapter(tmp_path, "hello")
+    with pytest.raises(InputError, match=said):
+        load_recipes(tmp_path)
+
+
+def test_one_that_asks_no_model_is_fine_with_stdout(tmp_path: Path) -> None:
+    write(tmp_path, adapter(wire=None, final_message="stdout"))
+    assert not load_adapter(tmp_path, "hello").uses_model
+
+
+def test_the_whole_example_of_the_documents_is_one(tmp_path: Path) -> None:
+    text = (Path(__file__).resolve().parents[3] / "docs" / "adapters.md").read_text()
+    example = text.partition("## A whole example")[2]
+    (code,) = re.findall(r"```python\n(.*?)```", example, flags=re.DOTALL)
+    write(tmp_path, code)
+    adapter = load_adapter(tmp_path, "hello")
+    launch = adapter.launch(LaunchContext(prompt="x", model="none", credential="x"))
+    assert (adapter.version, adapter.uses_model, launch.argv) == ("1.0", False, ("hello",))
