@@ -31,11 +31,13 @@ format: ## put into the house style
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: setup ## cab against its floor
+bench: setup ## cab and its gateway against their floors
 	$(BIN)/python scripts/bench.py
+	$(BIN)/python scripts/bench_gateway.py
 
-bench-docs: setup ## the same, written into docs/speed.md
+bench-docs: setup ## the same, written into docs/speed*.md
 	$(BIN)/python scripts/bench.py --runs 25 --write docs/speed.md
+	$(BIN)/python scripts/bench_gateway.py --write docs/speed-gateway.md
 
 clean: ## remove what set-up and tests made here; results and the engine's images stay
 	rm -rf .venv build images.lock .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from scorers import (
     METHODOLOGY_VERSION,
     blast_radius,
@@ -34,6 +36,10 @@ class Scores(Model):
     integrity: Integrity
     composite: Composite
     composite_published: Composite
+
+    def by_axis(self) -> dict[str, dict[str, Any]]:
+        """One JSON object an axis, as a record holds them."""
+        return self.model_dump(mode="json", by_alias=True, exclude={"methodology_version"})
 
 
 def score(task: TaskFacts, evidence: Evidence, *, outcome_counts: bool) -> Scores:

@@ -137,7 +137,7 @@ class Cell:
                     await _to_client(response.write(shown))
         except StreamCutError as cut:
             meter.finish()
-            call.failure = Failure("stream_cut", str(cut))
+            call.failure = Failure(cut.category, str(cut))
             _break_off(request)
             return response
         if rest := meter.finish():

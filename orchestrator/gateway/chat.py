@@ -84,6 +84,12 @@ class ChatWire:
     def meter(self, *, events: bool, hide_usage: bool) -> StreamMeter | PlainMeter:
         return StreamMeter(self, hide_usage=hide_usage) if events else PlainMeter(self)
 
+    def texts(self, event: dict[str, Any]) -> list[tuple[tuple[str, ...], str]]:
+        """Every text of the choices, whatever its name: endpoints name what they stream differently."""
+        found: list[tuple[tuple[str, ...], str]] = []
+        _add_texts(found, event.get("choices"), ())
+        return found
+
     def classify(self, status: int, body: bytes) -> Failure:
         """The category of a failed response. A 404 is the endpoint's: path and model are the gateway's
         choice.
@@ -207,6 +213,20 @@ def _read(reading: Reading, body: dict[str, Any], part: str) -> None:
         reading.refusal = "content_filter"
 
 
+def _add_texts(found: list[tuple[tuple[str, ...], str]], value: Any, place: tuple[str, ...]) -> None:
+    """Add the texts inside a JSON value with the names on the way to them; in a list, its entry's `index`."""
+    if isinstance(value, str):
+        found.append((place, value))
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            if inner and isinstance(inner, (str, dict, list)):
+                _add_texts(found, inner, (*place, name))
+    elif isinstance(value, list):
+        for entry in value:
+            index = entry.get("index", 0) if isinstance(entry, dict) else 0
+            _add_texts(found, entry, (*place, str(index)))
+
+
 def first_choice(body: dict[str, Any]) -> dict[str, Any]:
     """The choice with index 0, or {}: further choices (`n` > 1) are not what a CLI acts on."""
     choices = body.get("choices")
@@ -239,3 +259,13 @@ def _error_status(error: Any) -> int:
     """The HTTP status that an error inside a 200 response states, else 500."""
     code = error.get("code") if isinstance(error, dict) else None
     return code if isinstance(code, int) and 400 <= code < 600 else 500
+
+
+def text_of(content: Any) -> str:
+    """The text of a message's content, which is a text or a list of parts."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "".join(
+        part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)
+    )

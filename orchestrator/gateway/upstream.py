@@ -15,6 +15,7 @@ import aiohttp
 from yarl import URL
 
 from orchestrator.gateway.contract import Endpoint
+from orchestrator.gateway.joined import JoinedScrubber, KeySentError
 from orchestrator.gateway.record import CallInProgress
 from orchestrator.gateway.scrub import Scrubber, StreamScrubber
 from orchestrator.gateway.wire import Failure, WireFormat
@@ -27,6 +28,8 @@ BACKOFF_BASE_S = 0.5
 BACKOFF_CAP_S = 60.0
 STATED_WAIT_MAX_S = 900.0
 """A longer Retry-After is not waited for: retrying before it is useless, so the call fails at once."""
+
+KEY_SENT = "the endpoint sent its own key, in pieces; the gateway ended the stream before it was whole"
 
 _HOP_BY_HOP = frozenset(
     ("connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade")
@@ -41,7 +44,11 @@ _CONNECTION_ERRORS = (aiohttp.ClientError, OSError, asyncio.TimeoutError)
 
 
 class StreamCutError(Exception):
-    """The endpoint broke off after the first byte had been passed on."""
+    """A response ended before its end, after the first byte had been passed on; `category` is the call's."""
+
+    def __init__(self, detail: str, category: str = "stream_cut") -> None:
+        super().__init__(detail)
+        self.category = category
 
 
 class Clock(Protocol):
@@ -153,7 +160,7 @@ class Upstream:
             return self._unreachable(wire, error, hint)
         passed = self._headers(response)
         if response.status < 300:
-            return Reply(response.status, passed, self._chunks(response), close=response.close)
+            return Reply(response.status, passed, self._chunks(response, wire), close=response.close)
         try:
             text = self.scrubber.clean(await response.read())
         except _CONNECTION_ERRORS as error:
@@ -216,17 +223,27 @@ class Upstream:
             if name.lower() not in dropped
         ]
 
-    async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    async def _chunks(self, response: aiohttp.ClientResponse, wire: WireFormat) -> AsyncIterator[bytes]:
         scrub = StreamScrubber(self.scrubber)
+        # Not by the type of a stream: a client that asked for one reads it as one, whatever it is called.
+        streams = self.scrubber.longest and response.content_type != "application/json"
+        joined = JoinedScrubber(self.scrubber, wire.texts) if streams else None
+        cut: StreamCutError | None = None
         try:
-            async for data, _ in response.content.iter_chunks():
-                if clean := scrub.feed(data):
-                    yield clean
-        except _CONNECTION_ERRORS as error:
-            detail = self.scrubber.clean_text(f"{type(error).__name__}: {error}")
-            raise StreamCutError(detail) from error
-        if rest := scrub.rest():
-            yield rest
+            try:
+                async for data, _ in response.content.iter_chunks():
+                    clean = scrub.feed(data)
+                    if clean and (passed := joined.feed(clean) if joined else clean):
+                        yield passed
+            except _CONNECTION_ERRORS as error:
+                cut = StreamCutError(self.scrubber.clean_text(f"{type(error).__name__}: {error}"))
+            rest = scrub.rest()
+            if rest := joined.feed(rest) + joined.rest() if joined else rest:
+                yield rest
+        except KeySentError as error:
+            raise StreamCutError(KEY_SENT, "gateway") from error
+        if cut is not None:
+            raise cut
 
 
 def new_session() -> aiohttp.ClientSession:

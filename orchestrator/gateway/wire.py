@@ -4,7 +4,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -76,6 +76,10 @@ class WireFormat(Protocol):
     def prepare(self, body: bytes, model: str) -> Prepared: ...
 
     def meter(self, *, events: bool, hide_usage: bool) -> Meter: ...
+
+    def texts(self, event: dict[str, Any]) -> Iterable[tuple[Hashable, str]]:
+        """The texts of a stream's event, each with its place: a client joins the texts of one place."""
+        ...
 
     def classify(self, status: int, body: bytes) -> Failure: ...
 

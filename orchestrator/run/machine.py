@@ -55,6 +55,7 @@ def start_bench(
     owner = hashlib.sha256(bytes(store.root.resolve())).hexdigest()[:16]
     grader = Grader(sandbox, scratch, pins[BASE], matrix.sweep_id, owner, matrix.spec.limits.resolve())
     sandbox.remove_leftovers({OWNER_LABEL: owner})
+    sandbox.remove_stillborn("cab=1")
     stack.enter_context(closing(grader))
     gateway = stack.enter_context(Gateway.start(_endpoints(matrix.spec), log=store.root / "gateway.log"))
     exporter = None

@@ -23,7 +23,6 @@ from orchestrator.store.record import (
     Timing,
 )
 from scorers.evidence import ModelCall
-from scorers.score import Scores
 
 
 def stored_outcome(outcome: outcomes.Outcome) -> Outcome:
@@ -66,15 +65,10 @@ def record_of(bench: Bench, cell: PlannedCell, result: CellResult, attempts: Seq
         ),
         isolation=Isolation(containers="separate", egress="none", verifier="fresh"),
         timing=Timing.since(result.started_at, result.duration_s),
-        scores=scores_of(result.scores),
+        scores=result.scores.by_axis(),
         attempts=tuple(attempts),
         order_index=cell.order_index,
     )
-
-
-def scores_of(scores: Scores) -> dict[str, dict[str, Any]]:
-    """Scores by axis, as they stand in a record."""
-    return scores.model_dump(mode="json", by_alias=True, exclude={"methodology_version"})
 
 
 def _identity(bench: Bench, cell: PlannedCell, result: CellResult, build_id: str | None) -> Identity:

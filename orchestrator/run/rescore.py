@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.run.outcome import TABLE
-from orchestrator.run.records import scores_of
 from orchestrator.store.cells import read_cell
 from orchestrator.store.evidence import load_evidence, load_facts
 from orchestrator.store.record import CellRecord
@@ -30,7 +29,7 @@ def rescore(cell_dir: Path) -> Rescored:
     """Score the evidence of a finished cell again. Raises StoreError where it cannot be read."""
     record = read_cell(cell_dir)
     counts = TABLE[record.outcome.name].counted
-    scores = scores_of(score(load_facts(cell_dir), load_evidence(cell_dir), outcome_counts=counts))
+    scores = score(load_facts(cell_dir), load_evidence(cell_dir), outcome_counts=counts).by_axis()
     return Rescored(record, scores, _differences(record.scores, scores))
 
 

@@ -46,6 +46,8 @@ END_GRACE_S = 30.0
 OUTPUT_GRACE_S = 30.0
 LINE_GRACE_S = 5.0
 REMOVAL_TIMEOUT_S = 60.0
+# Between creating and starting a container of a living runner lie milliseconds.
+STILLBORN_AFTER_S = 600.0
 
 _IMAGE_ID = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -160,6 +162,16 @@ class DockerSandbox:
                 _remove(self._api, container["Id"])
             # A removal that was under way already can only be waited for.
             time.sleep(0.02)
+
+    def remove_stillborn(self, label: str, older_than_s: float = STILLBORN_AFTER_S) -> None:
+        """Removes containers with a label that were created that long ago and never started: their runner
+        died between the two, and nothing in them could notice.
+        """
+        with _engine("removing leftovers"):
+            found = self._api.containers(all=True, filters={"label": [label], "status": ["created"]})
+            for container in found:
+                if time.time() - container["Created"] > older_than_s:
+                    _remove(self._api, container["Id"])
 
 
 class _Run:

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.gateway.chat import first_choice
-from orchestrator.gateway.embedded.reference import text_of
+from orchestrator.gateway.chat import first_choice, text_of
 from orchestrator.gateway.evidence import WireBody
 from orchestrator.gateway.jsontext import canonical
 from orchestrator.gateway.sse import event_data, split_events

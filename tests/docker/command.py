@@ -13,13 +13,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import docker
+import docker.errors
 
 REPO = Path(__file__).resolve().parents[2]
 PYTHON_TASK = "polyglot/python-reverse-string"
@@ -259,7 +260,8 @@ class Cab:
                 running.process.kill()
                 running.process.wait()
         for name in self.containers():
-            self.docker.api.remove_container(name, force=True)
+            with suppress(docker.errors.APIError):  # it may be going already; whether it goes is seen next
+                self.docker.api.remove_container(name, force=True)
         wait_for(lambda: not self.containers(), "removal of containers")
         self.docker.close()
         for line in Path("/proc/self/mountinfo").read_text().splitlines():

@@ -6,6 +6,7 @@ import gc
 import time
 from pathlib import Path
 
+import docker
 import pytest
 from harness import Runner, running
 
@@ -82,3 +83,23 @@ def test_no_engine(init_binary: Path, short_dir: Path, monkeypatch: pytest.Monke
 def test_labels_are_needed_to_remove(sandbox: DockerSandbox) -> None:
     with pytest.raises(ValueError, match="label"):
         sandbox.remove_leftovers({})
+
+
+def test_a_container_that_was_never_started_is_removed_once_it_is_old(
+    run: Runner, sandbox: DockerSandbox
+) -> None:
+    ((key, value),) = run.labels.items()
+    api = docker.APIClient()
+    made = api.create_container(run.image, ["true"], labels=run.labels, name=f"cab-test-{time.time_ns()}")
+
+    def there() -> bool:
+        return bool(api.containers(all=True, filters={"id": made["Id"]}))
+
+    try:
+        sandbox.remove_stillborn(f"{key}={value}")
+        assert there(), "a runner may be about to start it"
+        sandbox.remove_stillborn(f"{key}={value}", older_than_s=-1.0)
+        assert not there()
+    finally:
+        sandbox.remove_leftovers(run.labels)
+        api.close()

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
+import docker.errors
 import pytest
 
 from orchestrator.adapter import HOME, WORKDIR
@@ -40,14 +41,19 @@ def search_containers(search: Search, cab: Cab, label: str) -> list[str]:
     """Search the running containers with a label, from outside; the ids of those searched."""
     searched = []
     for container in cab.docker.containers.list(filters={"label": label}, ignore_removed=True):
-        search.data(json.dumps(cab.docker.api.inspect_container(container.id)).encode(), "inspect", "inspect")
-        titles, rows = (container.top()[part] for part in ("Titles", "Processes"))
-        pids = [int(row[titles.index("PID")]) for row in rows]
+        try:
+            search.data(
+                json.dumps(cab.docker.api.inspect_container(container.id)).encode(), "inspect", "inspect"
+            )
+            top = container.top()
+        except docker.errors.APIError:  # it ended meanwhile
+            continue
+        pids = [int(row[top["Titles"].index("PID")]) for row in top["Processes"]]
         for pid in pids:
             search.process(pid)
         for place in WRITABLE:
             search.tree(Path(f"/proc/{pids[0]}/root/{place}"), "container files")
-        searched.append(container.id)
+        searched.append(str(container.id))
     return searched
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from posixpath import dirname, join
 from typing import Any
 
+from orchestrator.gateway.chat import text_of
 from orchestrator.gateway.contract import Script
 from orchestrator.gateway.embedded.edits import hunks
 from orchestrator.gateway.embedded.vocabulary import Toolbox
@@ -150,13 +151,3 @@ def results_of(messages: list[Any]) -> list[str]:
         for call in message.get("tool_calls") or []:
             asked.append(str(call.get("id")))
     return [answers.get(call_id, "") for call_id in asked]
-
-
-def text_of(content: Any) -> str:
-    """The text of a message's content, which is a text or a list of parts."""
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    return "".join(
-        part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)
-    )

@@ -9,7 +9,6 @@ from typing import Any
 import scorers
 from orchestrator.plan.spec import SweepSpec
 from orchestrator.run.outcome import TABLE
-from orchestrator.run.records import scores_of
 from orchestrator.store.cells import CellStore
 from orchestrator.store.evidence import save_evidence, save_facts
 from orchestrator.store.index import IndexEntry
@@ -176,7 +175,7 @@ def record(
         "claim": Claim(level="citable"),
         "isolation": Isolation(containers="separate", egress="none", verifier="fresh"),
         "timing": Timing.since(STARTED, 24.0),
-        "scores": scores_of(scores),
+        "scores": scores.by_axis(),
         "order_index": 0,
     }
     return CellRecord(**(fields | given))
