@@ -83,7 +83,10 @@ static void volunteer_for_oom(void)
 
 static int prepare(void)
 {
-    for (int signal_number = 1; signal_number < NSIG; signal_number++) signal(signal_number, SIG_DFL);
+    /* The C library keeps a few real-time signals to itself and refuses to reset them; one that was ignored where
+     * the engine was started would stay ignored. All zero is the kernel's SIG_DFL. */
+    const unsigned long by_default[4] = {0};
+    for (int number = 1; number < NSIG; number++) syscall(SYS_rt_sigaction, number, by_default, NULL, 8);
     sigset_t none;
     sigemptyset(&none);
     if (sigprocmask(SIG_SETMASK, &none, NULL) < 0) return -1;
