@@ -148,7 +148,7 @@ class Cab:
         images, lock = self.root / "images", json.loads((REPO / "images.lock").read_text())
         (images / "probe").mkdir(parents=True)
         (images / "probe" / "adapter.py").write_text(_PROBE)
-        lock["images"]["probe"] = lock["images"]["base"]
+        lock["images"]["probe"] = lock["images"]["base"] | {"versions": {"probe": "1"}}
         (self.root / "images.lock").write_text(json.dumps(lock))
         self.patched(IMAGES=images, IMAGES_LOCK=self.root / "images.lock")
 
