@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import signal
 import sys
+from types import FrameType
 from typing import NoReturn
 
 import click
@@ -63,7 +64,9 @@ def cab() -> None:
 def main(args: list[str] | None = None) -> NoReturn:
     """The entry point: a CabError becomes one line on stderr and its exit code, never a traceback."""
     # SIGTERM unwinds as Ctrl-C does; while cells run, both have a gentler meaning (report/live.py).
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interrupted = _Interrupted()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupted)
     try:
         # Standalone, click would end an interrupted command with 1.
         sys.exit(cab.main(args=args, prog_name="cab", standalone_mode=False))
@@ -76,6 +79,8 @@ def main(args: list[str] | None = None) -> NoReturn:
     except click.Abort:
         sys.exit(INTERRUPTED)
     except CabError as error:
+        if interrupted.seen:
+            sys.exit(INTERRUPTED)
         # A place or a thing may be named by what an agent wrote; the mend is cab's own.
         from orchestrator.report.called import as_called
         from orchestrator.report.text import safe_line
@@ -83,6 +88,18 @@ def main(args: list[str] | None = None) -> NoReturn:
         error.mend = as_called(error.mend)
         click.echo(safe_line(f"cab: {error}", MAX_ERROR), err=True)
         sys.exit(error.exit_code)
+
+
+class _Interrupted:
+    """Raises KeyboardInterrupt, and knows that it did: one that is raised inside a finaliser or a callback is
+    swallowed there, and what then fails is no fault to report.
+    """
+
+    seen = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self.seen = True
+        signal.default_int_handler(number, frame)
 
 
 def _explain(error: click.UsageError) -> None:

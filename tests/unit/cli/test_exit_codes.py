@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 
 import click
 import pytest
 
 from orchestrator import cli
-from orchestrator.errors import CellFault, InputError
+from orchestrator.errors import CellFault, EnvironmentFault, InputError
 
 
 @pytest.fixture(autouse=True)
 def _handler():
-    before = signal.getsignal(signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
-    signal.signal(signal.SIGTERM, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def ends_with(arguments):
@@ -70,3 +73,15 @@ def test_sigterm_unwinds_like_ctrl_c(monkeypatch):
     monkeypatch.setattr(cli.cab, "get_command", lambda _, name: click.Command(name, callback=wait))
     assert ends_with(["sweep"]) == 130
     assert unwound
+
+
+def test_an_interrupt_that_is_swallowed_still_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    """KeyboardInterrupt raised inside a finaliser goes no further: what fails afterwards is not reported."""
+
+    def swallows(**_: object) -> None:
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+        raise EnvironmentFault("no engine answers")
+
+    monkeypatch.setattr(cli.cab, "main", swallows)
+    assert ends_with([]) == cli.INTERRUPTED
