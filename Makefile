@@ -36,7 +36,7 @@ bench: setup ## cab and its gateway against their floors
 	$(BIN)/python scripts/bench_gateway.py
 
 bench-docs: setup ## the same, written into docs/speed*.md
-	$(BIN)/python scripts/bench.py --runs 25 --write docs/speed.md
+	$(BIN)/python scripts/bench.py --runs 15 --write docs/speed.md
 	$(BIN)/python scripts/bench_gateway.py --write docs/speed-gateway.md
 
 clean: ## remove what set-up and tests made here; results and the engine's images stay
