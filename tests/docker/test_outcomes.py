@@ -382,10 +382,14 @@ def test_parts_of_the_time_add_up_to_the_whole(name: str, swept: Swept) -> None:
     parts = [value for key, value in latency["partition"].items() if key != "reasons" and value is not None]
     assert sum(parts) == pytest.approx(latency["total_ms"], rel=0.01)
     spans = {span["kind"]: span for span in swept.spans(name)}
+    assert swept.record(name).timing.duration_s * 1000 == pytest.approx(sum(parts), rel=0.01)
     last = spans.get("score", spans["container"])
     whole_ms = (last["end_unix_ns"] - spans["cell"]["start_unix_ns"]) / 1e6
-    assert sum(parts) == pytest.approx(whole_ms, rel=0.01)
-    assert swept.record(name).timing.duration_s * 1000 == pytest.approx(whole_ms, rel=0.01)
+    if last["kind"] == "score":
+        assert sum(parts) == pytest.approx(whole_ms, rel=0.01)
+    else:
+        # A fault ended it: the span goes on while the gateway closes and the wire is read, the times do not.
+        assert sum(parts) <= whole_ms
 
 
 def test_what_was_measured_is_kept(name: str, swept: Swept) -> None:
