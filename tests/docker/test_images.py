@@ -146,7 +146,7 @@ def test_opencode_tells_the_version_that_its_adapter_pins() -> None:
 
 LEFTOVERS = """
 set -e
-for place in /host /var/lib/apt/lists/* /root/.npm /root/.cache /etc/pip.conf /opt/opencode; do
+for place in /host /var/lib/apt/lists/* ~root/.npm ~root/.cache /etc/pip.conf /opt/opencode; do
     [ ! -e "$place" ] || { echo "left over: $place"; exit 1; }
 done
 [ -z "$(ls -A /home/agent)" ] && [ -z "$(ls -A /workdir)" ]
