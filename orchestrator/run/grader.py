@@ -24,6 +24,9 @@ from scorers.evidence import Verification
 OWNER_LABEL = "cab.owner"
 """Says whose a container is: another results directory may hold a sweep of the same id."""
 
+OWN_SCRATCH_BYTES = 1 << 30
+"""At least, for the templates of a run and the diffs under way, which no cell's limit is meant for."""
+
 AGENT_UID = 1000
 
 
@@ -116,7 +119,8 @@ class Grader:
     def _own_scratch(self) -> Iterator[Path]:
         """Scratch of cab's own: what is in it goes with this process, however that ends."""
         limits = self.limits
-        with self.scratch.cell(limits.scratch_bytes, limits.scratch_inodes, os.geteuid()) as scratch:
+        size = max(limits.scratch_bytes, OWN_SCRATCH_BYTES)
+        with self.scratch.cell(size, limits.scratch_inodes, os.geteuid()) as scratch:
             yield scratch.path
 
     def _place(self, name: str) -> Path:

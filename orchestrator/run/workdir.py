@@ -314,8 +314,9 @@ def _diff(
         return b"", {}, {}
     stream = _commit(b"before", template.path, template.before, paths)
     stream += _commit(b"after", workdir, after, paths)
-    # Not in the cell's scratch, which the agent may have filled; its size is bounded by what goes in.
-    with tempfile.TemporaryDirectory(prefix="cab-diff-") as name:
+    # Not in the cell's scratch, which the agent may have filled, but beside the templates: what is there goes
+    # with this process, however that ends. Its size is bounded by what goes in.
+    with tempfile.TemporaryDirectory(prefix="diff-", dir=template.path.parent) as name:
         private = Path(name)
         for directory in ("objects", "refs", "info"):
             (private / directory).mkdir()

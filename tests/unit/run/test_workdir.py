@@ -107,6 +107,15 @@ def test_attributes_in_the_tree_hide_nothing_from_the_diff(template: Template, w
     assert b"+changed" in difference(template, workdir).patch
 
 
+def test_a_diff_is_made_where_a_killed_run_leaves_nothing(
+    template: Template, workdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "the machine's temporary files"))
+    (workdir / "src" / "main.py").write_text("changed\n")
+    assert b"+changed" in difference(template, workdir).patch
+    assert not list(tmp_path.glob("diff-*"))
+
+
 def test_git_in_the_agents_repository_is_never_run(template: Template, workdir: Path, tmp_path: Path) -> None:
     trap = tmp_path / "trapped"
     git("config", "core.fsmonitor", f"touch {trap}; false", cwd=workdir)
