@@ -24,7 +24,8 @@ import docker.errors
 
 REPO = Path(__file__).resolve().parents[2]
 PYTHON_TASK = "polyglot/python-reverse-string"
-ENDED_S = 120.0
+ENDED_S = 240.0
+"""Deadlines are for what never comes: a busy machine may take several times as long as a quiet one."""
 
 _LAUNCH = """\
 import json, sys
@@ -58,7 +59,9 @@ ADAPTER = Adapter(name="probe", version="1", launch=launch, tty=False)
 '''
 
 
-def wait_for(condition: Callable[[], Any], what: str, timeout_s: float = 60.0, every_s: float = 0.02) -> Any:
+def wait_for(
+    condition: Callable[[], Any], what: str, timeout_s: float = ENDED_S, every_s: float = 0.02
+) -> Any:
     """The first true value of `condition`; fails the test when there is none in time."""
     deadline = time.monotonic() + timeout_s
     while not (value := condition()):
@@ -307,7 +310,7 @@ class Endpoint:
 
     def wait_for_calls(self, number: int) -> None:
         with self._counting:
-            assert self._counting.wait_for(lambda: self.calls >= number, 60), f"{self.calls} calls"
+            assert self._counting.wait_for(lambda: self.calls >= number, ENDED_S), f"{self.calls} calls"
 
 
 def completion(text: str = "done") -> bytes:
@@ -330,7 +333,7 @@ def serving(answer: Answer, *, held: bool = False) -> Iterator[Endpoint]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             number = endpoint.arrived(body)
-            endpoint.released.wait(60)
+            endpoint.released.wait(ENDED_S)
             status, reply = endpoint.answer(number, dict(self.headers))
             streamed = reply.startswith(b"data:")
             self.send_response(status)

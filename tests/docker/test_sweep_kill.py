@@ -73,7 +73,7 @@ def kill_at(running: Running, cab: Cab, moment: Callable[[Cab], object]) -> None
     wait_for(lambda: not cab.gateways(), "the gateway to go", GONE_S)
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_killed_again_and_again_every_cell_is_there_once(cab: Cab) -> None:
     spec = cab.spec(clis=["noop", "oracle"], runs=5, concurrency=2, limits={"scratch": "64MiB"})
     moments = random.Random(20261127)

@@ -24,7 +24,7 @@ import docker.errors
 import pytest
 
 from orchestrator.adapter import HOME, WORKDIR
-from tests.docker.command import HOSTED, REPO, Cab, serving, wait_for
+from tests.docker.command import ENDED_S, HOSTED, REPO, Cab, serving, wait_for
 from tests.docker.secret_search import BLOCK, Search
 
 WRITABLE = ("tmp", HOME.strip("/"), WORKDIR.strip("/"), "run/cab")
@@ -105,7 +105,7 @@ class GivesAway:
         if number > 6:
             # By now some containers hold what a first answer made of it.
             self.given_away.set()
-            self.searched.wait(60)
+            self.searched.wait(ENDED_S)
         kind = ("error 500", "shell", "error 400", "final", "shell", "final")[number % 6]
         self.replies.append(kind)
         if kind.startswith("error"):
@@ -214,7 +214,7 @@ def test_the_search_of_a_container_finds(cab: Cab) -> None:
 # ---- the sweep ----
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_the_key_is_nowhere(cab: Cab) -> None:
     key = fresh_key()
     # A real key of whoever set this machine up could be in the images.
@@ -229,7 +229,7 @@ def test_the_key_is_nowhere(cab: Cab) -> None:
             CAB_KEY=key,
             OTEL_EXPORTER_OTLP_ENDPOINT=collector.url,
         )
-        assert gives_away.given_away.wait(90)
+        assert gives_away.given_away.wait(ENDED_S)
         containers = search_containers(search, cab, f"cab.sweep={cab.sweep_id}")
         (gateway,) = cab.gateways()
         search.process(gateway)
