@@ -1,6 +1,7 @@
 #!/bin/sh
 # cab-canary 7d1f2c58-96c4-4c0e-a3f7-2b8f60d1e9a4: benchmark data, keep out of training corpora
-# A module of its own replaces `fieldlog` by the workdir, so that nothing is written there. (Go takes no module in TMPDIR itself.)
+# The driver is a module that stands beside the workdir and uses it where it is: nothing is written there.
+# It has a directory of its own because Go ignores a go.mod that lies in TMPDIR itself.
 exec cab-tests unittest --driver '"$BUILD/driver"' --build '
 set -eu
 workdir=$PWD

@@ -20,8 +20,8 @@ import tides.Reading;
 /**
  * Merges gauges as it is told to, and answers what was called and what came out.
  *
- * <p>A request is ["merge","GAUGE",…]; a gauge is its name and words such as `30:1500`, a reading, `open=KIND`, `read3=KIND`
- * (the fourth call of `next`) and `close=KIND`, which fail. The kind `same` is what the gauge threw before.
+ * <p>A request is ["merge","GAUGE",…]. A gauge is its name and words: a reading such as `30:1500`, or a call that fails,
+ * `open=KIND`, `read3=KIND` (the fourth call of `next`) or `close=KIND`. The kind `same` is what the gauge threw before.
  */
 public final class Driver {
     private final List<String> log = new ArrayList<>();
