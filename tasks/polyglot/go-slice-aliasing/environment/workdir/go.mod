@@ -1,0 +1,3 @@
+module fieldlog
+
+go 1.24
