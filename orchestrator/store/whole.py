@@ -16,7 +16,7 @@ def write_whole(
 ) -> None:
     """Write a sweep with its cells, given with their further files by name, to the new directory `root`.
 
-    All of it is on the disk when this returns. A crash leaves a part of it, which is no sweep's directory yet.
+    All of it is on the disk when this returns. A crash leaves a part of it, which is no sweep yet.
     Raises StoreError.
     """
     lines = []
