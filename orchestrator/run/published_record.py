@@ -6,9 +6,8 @@ import re
 from collections.abc import Sequence
 
 from orchestrator.errors import InputError
-from orchestrator.run.outcome import Outcome
+from orchestrator.run.outcome import Outcome, stored_outcome
 from orchestrator.run.published_scores import NOT_TOLD, NOT_VISIBLE, axes_of, recompute
-from orchestrator.run.records import stored_outcome
 from orchestrator.store.published import PublishedCell, Row, rows_digest
 from orchestrator.store.record import (
     OF_THE_RUNNER,
