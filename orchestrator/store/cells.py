@@ -447,9 +447,13 @@ def _holder(lock_fd: int) -> str:
 
 
 def _start_ticks(pid: int) -> int | None:
-    """When a process started, in clock ticks since boot; with its pid that names it. None when it is gone."""
+    """When a process started, in clock ticks since boot; with its pid that names it.
+
+    None when it is gone, also where nobody has asked how it ended: a machine's first process may not care.
+    """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:
         return None
-    return int(stat.rpartition(")")[2].split()[19])
+    state, *rest = stat.rpartition(")")[2].split()
+    return None if state in {"Z", "X"} else int(rest[18])
