@@ -7,6 +7,7 @@ missing on the machine; 130 interrupted.
 from __future__ import annotations
 
 import importlib
+import keyword
 import signal
 import sys
 from types import FrameType
@@ -26,6 +27,7 @@ COMMANDS = {
     "sweep": ("orchestrator.cli.sweep_cmd", "Plan, run, resume and look at sweeps."),
     "cell": ("orchestrator.cli.cell_cmd", "Show one finished cell, or score it again."),
     "task": ("orchestrator.cli.task_cmd", "List tasks, and prove them."),
+    "import": ("orchestrator.cli.import_cmd", "Import results that others published."),
     "images": ("orchestrator.cli.images_cmd", "Build the images and check them against their pins."),
     "doctor": ("orchestrator.cli.doctor_cmd", "Say what this machine has, lacks, and how to mend it."),
 }
@@ -42,7 +44,9 @@ class LazyGroup(Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        command = getattr(importlib.import_module(COMMANDS[cmd_name][0]), cmd_name)
+        # A function cannot be called `import`: it has the underscore that Python's style gives it.
+        function = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        command = getattr(importlib.import_module(COMMANDS[cmd_name][0]), function)
         assert isinstance(command, click.Command)
         return command
 

@@ -24,6 +24,8 @@ _MAX_SLUG = 100
 def again(record: CellRecord, cell_dir: Path) -> str:
     """How to run a cell again: a resume where its outcome is retried, else a sweep of that cell alone."""
     results = results_of(record, cell_dir)
+    if record.imported is not None:
+        return "run it again: only its publisher can; to measure the same, start a sweep of your own"
     if TABLE[record.outcome.name].retried:
         return f"run it again: {command('sweep', 'resume', record.identity.sweep_id, results=results)}"
     spec = _spec_of_its_sweep(record, results)

@@ -22,11 +22,12 @@ from orchestrator.report.text import (
     safe_line,
     safe_lines,
 )
-from orchestrator.report.verdict import verdict
+from orchestrator.report.verdict import imported_verdict, verdict
 from orchestrator.run.outcome import TABLE
 from orchestrator.store.cells import read_cell
 from orchestrator.store.evidence import load_evidence, load_facts
-from orchestrator.store.record import CellRecord
+from orchestrator.store.published import ROW_FILE
+from orchestrator.store.record import CellRecord, ImportedCell
 from scorers.evidence import Evidence, ModelCall, TestResult
 
 MAX_DIFF_LINES = 80
@@ -53,6 +54,7 @@ FILES = {
     "recording.cast": "the terminal, as asciicast",
     "stdout.log": "the CLI's output",
     "stderr.log": "the CLI's errors",
+    ROW_FILE: "the published row that the record was made of",
 }
 
 
@@ -63,10 +65,13 @@ def print_cell(cell_dir: Path, *, as_json: bool) -> None:
         # ASCII, because a terminal obeys some characters that JSON leaves as they are.
         print(json.dumps(record.model_dump(mode="json"), indent=1))  # noqa: T201 - results belong on stdout
         return
-    out, evidence = console(), load_evidence(cell_dir)
+    out = console()
+    if record.imported is not None:
+        _print_imported(out, record, record.imported, cell_dir)
+        return
+    evidence = load_evidence(cell_dir)
     said = verdict(record, load_facts(cell_dir), evidence)
-    style = {"passed": "bold green", "failed": "bold red"}.get(said.partition(":")[0], "bold yellow")
-    out.print(safe_line(said), style=style)
+    _print_verdict(out, said)
     _print_head(out, record)
     _print_verification(out, evidence)
     out.print()
@@ -87,7 +92,29 @@ def print_cell(cell_dir: Path, *, as_json: bool) -> None:
     out.print(f"score it again: {score}", soft_wrap=True)
     out.print(again(record, cell_dir), soft_wrap=True)
     # Again, since the first line has scrolled away.
+    _print_verdict(out, said)
+
+
+def _print_verdict(out: Console, said: str) -> None:
+    style = {"passed": "bold green", "failed": "bold red"}.get(said.partition(":")[0], "bold yellow")
     out.print(safe_line(said), style=style)
+
+
+def _print_imported(out: Console, record: CellRecord, imported: ImportedCell, cell_dir: Path) -> None:
+    """A published cell: its axes and composite as printed. No evidence is there to say more."""
+    _print_verdict(out, imported_verdict(record))
+    _print_head(out, record)
+    _field(out, "printed", f"composite {number(imported.printed)}, recomputed {number(imported.recomputed)}")
+    _field(out, "page", imported.published_id)
+    out.print()
+    print_scores(record.scores, out)
+    identity = record.identity
+    image = f"{identity.container_image or NOT_MEASURED}, {identity.image_digest or NOT_MEASURED}"
+    out.print()
+    _field(out, "ran", f"{identity.cli} in {image}")
+    _field(out, "model", identity.model)
+    _print_files(out, cell_dir)
+    out.print(again(record, cell_dir), soft_wrap=True)
 
 
 def _print_head(out: Console, record: CellRecord) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -126,7 +126,7 @@ def _remark(axis: str, key: str, values: Mapping[str, Any]) -> str:
     match axis:
         case "pass_rate":
             partial = values.get("partial_score")
-            reason = str(values.get("reason", "")).replace("_", " ")
+            reason = str(values.get("reason") or "as published").replace("_", " ")
             return reason + ("" if partial is None else f", partial score {number(partial)}")
         case "tokens":
             spent = f"{count(values.get('prompt_tokens'))} in, {count(values.get('completion_tokens'))} out"
@@ -144,9 +144,13 @@ def _remark(axis: str, key: str, values: Mapping[str, Any]) -> str:
         case "refusal":
             return "; ".join(str(reason) for reason in values.get("refusal_reasons") or ())
         case "integrity":
-            findings = dict.fromkeys(_finding(item) for item in values.get("findings") or ())
-            return "; ".join(findings) or "no finding"
+            return _findings(values.get("findings"))
     return _composite(values)
+
+
+def _findings(items: Sequence[Mapping[str, Any]] | None) -> str:
+    """None where no rule was applied: the number is that of others."""
+    return "as published" if items is None else "; ".join(dict.fromkeys(map(_finding, items))) or "no finding"
 
 
 def _finding(item: Mapping[str, Any]) -> str:

@@ -35,7 +35,7 @@ def summary(store: CellStore) -> dict[str, Any]:
     sweep, entries = store.sweep(), in_order(store)
     return {
         "sweep_id": sweep.sweep_id,
-        "methodology_version": scorers.METHODOLOGY_VERSION,
+        "methodology_version": PUBLISHED if sweep.imported else scorers.METHODOLOGY_VERSION,
         "composites": {CAB_1: CAB_1_WEIGHTS, PUBLISHED: PUBLISHED_WEIGHTS},
         "planned": len(sweep.order),
         "finished": len(entries),

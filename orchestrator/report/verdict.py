@@ -55,6 +55,16 @@ def verdict(record: CellRecord, facts: TaskFacts, evidence: Evidence) -> str:
     return f"failed: {_why_failed(str(result['reason']), facts, evidence)}{_although(record)}"
 
 
+def imported_verdict(record: CellRecord) -> str:
+    """The verdict on a published cell, of which no evidence is there to tell why."""
+    if not TABLE[record.outcome.name].counted:
+        return f"did not count: {_why_uncounted(record)}"
+    passed = record.scores["pass_rate"]["pass"]
+    if passed is None:
+        return "not measured: its pass was not visible where it was published"
+    return f"{'passed' if passed == 1 else 'failed'}: as published by others{_although(record)}"
+
+
 def _why_uncounted(record: CellRecord) -> str:
     outcome = record.outcome
     why = CAUSES.get(outcome.cause or "") if outcome.name == "infra_error" else None
@@ -135,6 +145,8 @@ def _although(record: CellRecord) -> str:
     if how is None:
         return ""
     limits = record.identity.limits
+    if limits is None:
+        return f"; {how}"
     if record.outcome.name == "timed_out":
         how += f" of {clock(limits.timeout_s)}"
     elif record.outcome.name == "limit_reached" and limits.max_calls is not None:

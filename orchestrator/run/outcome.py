@@ -7,9 +7,10 @@ is re-read by the same table. A retry depends on the cause alone, never on a sco
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from orchestrator.errors import CellFault
+from orchestrator.store import record
 from scorers.evidence import AgentEnd, ModelCall, Verification
 
 
@@ -79,6 +80,11 @@ class Outcome:
 
     def __str__(self) -> str:
         return f"{self.name}({self.cause})" if self.cause else self.name
+
+
+def stored_outcome(outcome: Outcome) -> record.Outcome:
+    """An outcome as it is stored, with the table's word of today on whether it counts."""
+    return record.Outcome.model_validate({**asdict(outcome), "counted": outcome.rule.counted})
 
 
 def of_fault(fault: CellFault) -> Outcome:

@@ -7,10 +7,10 @@ from typing import Any
 
 import scorers
 from orchestrator.plan.expand import PlannedCell
-from orchestrator.run import outcome as outcomes
 from orchestrator.run.bench import Bench
 from orchestrator.run.cell import CellResult
 from orchestrator.run.claim import claim_of
+from orchestrator.run.outcome import stored_outcome
 from orchestrator.store.record import (
     Attempt,
     Cab,
@@ -19,21 +19,9 @@ from orchestrator.store.record import (
     Identity,
     Isolation,
     Limits,
-    Outcome,
     Timing,
 )
 from scorers.evidence import ModelCall
-
-
-def stored_outcome(outcome: outcomes.Outcome) -> Outcome:
-    return Outcome.model_validate(
-        {
-            "name": outcome.name,
-            "cause": outcome.cause,
-            "detail": outcome.detail,
-            "counted": outcome.rule.counted,
-        }
-    )
 
 
 def attempt_of(result: CellResult) -> Attempt:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from orchestrator.errors import StoreError
 from orchestrator.run.outcome import TABLE
 from orchestrator.store.cells import read_cell
 from orchestrator.store.evidence import load_evidence, load_facts
@@ -26,8 +27,14 @@ class Rescored:
 
 
 def rescore(cell_dir: Path) -> Rescored:
-    """Score the evidence of a finished cell again. Raises StoreError where it cannot be read."""
+    """Score the evidence of a finished cell again. Raises StoreError where it is missing or unreadable."""
     record = read_cell(cell_dir)
+    if record.imported is not None:
+        raise StoreError(
+            "no evidence is stored of an imported cell",
+            place=str(cell_dir),
+            mend="`cab import published` computes its composite again",
+        )
     counts = TABLE[record.outcome.name].counted
     scores = score(load_facts(cell_dir), load_evidence(cell_dir), outcome_counts=counts).by_axis()
     return Rescored(record, scores, _differences(record.scores, scores))

@@ -112,7 +112,7 @@ def run(path: Path, results: Path, name: str | None) -> Iterator[Ready]:
         with _started(matrix, store, loaded.digest) as ready:
             yield ready
         return
-    if store.sweep().spec_digest != loaded.digest:
+    if _own(store).spec_digest != loaded.digest:
         raise InputError(
             f"is not what {matrix.sweep_id} was started from",
             place=str(path),
@@ -128,7 +128,7 @@ def resume(results: Path, name: str) -> Iterator[Ready]:
     was.
     """
     store = CellStore(results, name)
-    stored = store.sweep()
+    stored = _own(store)
     matrix = Matrix.of(_stored_spec(store, stored), name)
     check_same("task", stored.tasks, {task.name: task.content_hash for task in matrix.tasks.values()})
     check_same("adapter", stored.adapters, dict(matrix.adapter_digests))
@@ -165,6 +165,18 @@ def _started(matrix: Matrix, store: CellStore, spec_digest: str | None) -> Itera
             sandbox = sandbox or machine.start_engine(stack, pins)
             bench = machine.start_bench(stack, matrix, store, pins, scratch, sandbox)
         yield Ready(matrix, store, todo, bench)
+
+
+def _own(store: CellStore) -> SweepRecord:
+    """A stored sweep that cab ran. Raises InputError for one that was imported."""
+    stored = store.sweep()
+    if stored.imported is not None:
+        raise InputError(
+            "is a published sweep that was imported, and cannot be run",
+            place=str(store.root),
+            mend="start one of your own with another --id",
+        )
+    return stored
 
 
 def _stored_spec(store: CellStore, stored: SweepRecord) -> SweepSpec:

@@ -45,7 +45,7 @@ from orchestrator.store.record import CellRecord, SweepRecord, parse, to_json
 
 CELL = "cell.json"
 SWEEP = "sweep.json"
-_CELLS = "cells"
+CELLS = "cells"
 _STAGING = ".staging"
 _REPLACED = ".replaced"
 _LOCK = "lock"
@@ -88,9 +88,7 @@ def find_cell(results_dir: Path, cell: str) -> Path:
         near = difflib.get_close_matches(cell, entries, n=1)
         mend = f"did you mean {near[0]}?" if near else "see `cab sweep status`"
         raise StoreError(f"no finished cell {cell!r}", place=str(store.root), mend=mend)
-    return store.cell_dir(
-        CellKey(entry.cli, entry.model, entry.task, entry.run, entry.stack, entry.condition)
-    )
+    return store.cell_dir_of(entry)
 
 
 def read_cell(cell_dir: Path) -> CellRecord:
@@ -182,7 +180,24 @@ class CellStore:
         return f"known: {', '.join(names[:_SWEEPS_NAMED])}" if names else "run `cab sweep run`"
 
     def cell_dir(self, key: CellKey) -> Path:
-        return self.root / _CELLS / key.path()
+        return self.root / CELLS / key.path()
+
+    def cell_dir_of(self, entry: IndexEntry) -> Path:
+        return self.cell_dir(
+            CellKey(entry.cli, entry.model, entry.task, entry.run, entry.stack, entry.condition)
+        )
+
+    def runner(self) -> str | None:
+        """The process that holds this sweep's lock (`unknown` where it has not said so); None without one."""
+        path = self.root / _LOCK
+        if not path.exists():
+            return None
+        with store_errors(path), path.open("rb") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return _holder(lock.fileno())
+        return None
 
     def record(self, key: CellKey) -> CellRecord:
         return read_cell(self.cell_dir(key))
@@ -373,7 +388,7 @@ class CellStore:
                 yield owner, key
 
     def _cell_dirs(self) -> Iterator[Path]:
-        cells = self.root / _CELLS
+        cells = self.root / CELLS
         for path in sorted(cells.glob("*/*/*/run*")):
             if (path / CELL).exists():
                 CellKey.from_path(PurePosixPath(path.relative_to(cells)))
@@ -417,7 +432,7 @@ class CellStore:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = os.read(fd, 32).decode("ascii", "replace").strip() or "unknown"
+            holder = _holder(fd)
             os.close(fd)
             raise StoreError(
                 f"process {holder} is running this sweep", place=str(path), mend="wait for it, or end it"
@@ -427,10 +442,18 @@ class CellStore:
         self._lock_fd = fd
 
 
+def _holder(lock_fd: int) -> str:
+    return os.read(lock_fd, 32).decode("ascii", "replace").strip() or "unknown"
+
+
 def _start_ticks(pid: int) -> int | None:
-    """When a process started, in clock ticks since boot; with its pid that names it. None when it is gone."""
+    """When a process started, in clock ticks since boot; with its pid that names it.
+
+    None when it is gone, also where nobody has asked how it ended: a machine's first process may not care.
+    """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:
         return None
-    return int(stat.rpartition(")")[2].split()[19])
+    state, *rest = stat.rpartition(")")[2].split()
+    return None if state in {"Z", "X"} else int(rest[18])

@@ -33,7 +33,7 @@ class IndexEntry(Model):
     cell_id: str
     sweep_id: str
     cli: str
-    cli_version: str
+    cli_version: str | None
     model: str
     task: str
     run: int
@@ -67,7 +67,7 @@ class IndexEntry(Model):
     ended_at: str
     duration_s: float
     image_digest: str | None
-    task_content_hash: str
+    task_content_hash: str | None
     model_build_id: str | None
     methodology_version: str
     record_sha256: str

@@ -2,7 +2,8 @@
 
 Records are frozen and refuse unknown fields. Each carries `schema_version`; an older one is brought up to
 date by a chain of functions, a newer one is refused. A number that was not measured is null, with its
-reason in the scores.
+reason in the scores. Results that others published are kept as records too: they may lack what only a
+runner knows, and name the reason for each such null.
 """
 
 from __future__ import annotations
@@ -105,33 +106,34 @@ class Identity(Model):
 
     `image_digest` is what ran and `digest_kind` says what it is; `model_build_id` is what the endpoint
     reported, None when no model answered. `exit_code` is the agent's, None when a signal ended it or it
-    never ran. `machine_load` is the one-minute load average when the cell started.
+    never ran. `machine_load` is the one-minute load average when the cell started. `cab` is the build that
+    made the record. What of `OF_THE_RUNNER` is None was not told by who published the result.
     """
 
     cell_id: str
     sweep_id: str
     cli: str
-    cli_version: str
+    cli_version: str | None
     model: str
     task: str
     run: int = Field(ge=1)
     stack: str = NO_STACK
-    behaviour_mode: Literal["factory", "stack"] = "factory"
+    behaviour_mode: Literal["factory", "stack"] | None = "factory"
     deviations: tuple[Deviation, ...] = ()
     condition: str | None = None
-    container_image: str
+    container_image: str | None
     image_digest: Digest | None
     digest_kind: Literal["manifest", "image_id"] | None
     verifier_digest: Digest | None
-    task_content_hash: Digest
+    task_content_hash: Digest | None
     adapter_digest: Digest | None = None
     cab: Cab
     model_build_id: str | None
     generation_settings: tuple[JsonObject, ...] = ()
-    platform: str
+    platform: str | None
     engine_version: str | None
-    limits: Limits
-    concurrency: int = Field(ge=1)
+    limits: Limits | None
+    concurrency: int | None = Field(ge=1)
     machine_load: float | None = None
     exit_code: int | None
 
@@ -143,8 +145,6 @@ class Identity(Model):
     def _says_one_thing(self) -> Self:
         if (expected := self.key.cell_id(self.sweep_id)) != self.cell_id:
             raise ValueError(f"cell_id is {self.cell_id!r} but its parts say {expected!r}")
-        if (self.image_digest is None) != (self.digest_kind is None):
-            raise ValueError("image_digest and digest_kind are given together or not at all")
         return self
 
 
@@ -194,10 +194,33 @@ class Attempt(Model):
     output_tokens: int | None
 
 
+class ImportedCell(Model):
+    """What only the record of a published cell has.
+
+    `printed` and `printed_exact` are its composite as published, to three digits and whole; `recomputed` is
+    what the published formula gives for the published axes. `reasons` says for each null why it is.
+    """
+
+    published_id: str
+    notice: str | None
+    printed: float | None
+    printed_exact: float | None
+    recomputed: float | None
+    reasons: dict[str, str]
+
+
+OF_THE_RUNNER = (
+    *("cli_version", "container_image", "task_content_hash"),
+    *("behaviour_mode", "platform", "limits", "concurrency"),
+)
+"""Fields of an identity that whoever ran the cell knows, and who only read of it may not."""
+
+
 class CellRecord(Model):
     """One finished cell. `scores` holds one object per axis, by the published keys.
 
-    `order_index` is the cell's place in the recorded order of its sweep, from 0.
+    `order_index` is the cell's place in the recorded order of its sweep, from 0. `imported` is None for a
+    cell that cab ran: then nothing of `OF_THE_RUNNER` is None, nor is `isolation`.
     """
 
     schema_version: Literal[1] = 1
@@ -205,15 +228,26 @@ class CellRecord(Model):
     identity: Identity
     outcome: Outcome
     claim: Claim
-    isolation: Isolation
+    isolation: Isolation | None
     timing: Timing
     scores: dict[str, JsonObject]
     attempts: tuple[Attempt, ...] = ()
     order_index: int = Field(ge=0)
+    imported: ImportedCell | None = None
 
     @property
     def cell_id(self) -> str:
         return self.identity.cell_id
+
+    @model_validator(mode="after")
+    def _says_whose_it_is(self) -> Self:
+        unknown = [name for name in OF_THE_RUNNER if getattr(self.identity, name) is None]
+        unknown += ["isolation"] if self.isolation is None else []
+        _explained(self.imported, self.claim.level == "imported", unknown)
+        identity = self.identity
+        if self.imported is None and (identity.image_digest is None) != (identity.digest_kind is None):
+            raise ValueError("image_digest and digest_kind are given together or not at all")
+        return self
 
 
 class SkippedCell(Model):
@@ -230,28 +264,55 @@ class Machine(Model):
     kernel: str
 
 
+class ImportedSweep(Model):
+    """What only a published sweep has. `rows_digest` is that of its published rows, in the order of their
+    ids; `reasons` says for each null why it is.
+    """
+
+    rows_digest: Digest
+    reasons: dict[str, str]
+
+
 class SweepRecord(Model):
     """One sweep, written before its first cell.
 
     `spec` is the resolved spec and `spec_digest` that of the file it came from. `pins` says which image id
     each image name stood for; `tasks` and `adapters` are content digests by name. Every cell runs exactly
-    these.
+    these. `imported` is None for a sweep that cab ran: then none of the others is. Of an imported one
+    `order` is that of the published file and `started_at` the start of its earliest published cell.
     """
 
     schema_version: Literal[1] = 1
     sweep_id: str
     started_at: UtcTime
-    spec: JsonObject
-    spec_digest: Digest
+    spec: JsonObject | None
+    spec_digest: Digest | None
     pins: dict[str, Digest]
     tasks: dict[str, Digest] = Field(default_factory=dict)
     adapters: dict[str, Digest] = Field(default_factory=dict)
     order: tuple[str, ...]
-    seed: int
+    seed: int | None
     skipped: tuple[SkippedCell, ...] = ()
-    concurrency: int = Field(ge=1)
+    concurrency: int | None = Field(ge=1)
     cab: Cab
-    machine: Machine
+    machine: Machine | None
+    imported: ImportedSweep | None = None
+
+    @model_validator(mode="after")
+    def _says_whose_it_is(self) -> Self:
+        known = ("spec", "spec_digest", "seed", "concurrency", "machine")
+        unknown = [name for name in known if getattr(self, name) is None]
+        _explained(self.imported, self.imported is not None, unknown)
+        return self
+
+
+def _explained(imported: ImportedCell | ImportedSweep | None, claimed: bool, unknown: list[str]) -> None:
+    """Refuse a record that lacks what its runner knew, unless it was imported and gives the reason."""
+    if (imported is not None) != claimed:
+        raise ValueError("the claim 'imported' and the field `imported` are given together or not at all")
+    explained = imported.reasons if imported else {}
+    if bare := [name for name in unknown if name not in explained]:
+        raise ValueError(f"{bare[0]} is null without a reason")
 
 
 R = TypeVar("R", bound=Model)

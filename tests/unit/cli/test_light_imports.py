@@ -45,7 +45,14 @@ def run(*arguments: str) -> tuple[int, set[str], str]:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["--version"], ["sweep", "--help"], ["cell", "show", "--help"]]
+    "arguments",
+    [
+        ["--help"],
+        ["--version"],
+        ["sweep", "--help"],
+        ["cell", "show", "--help"],
+        ["import", "published", "--help"],
+    ],
 )
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     code, modules, _ = run(*arguments)
@@ -130,6 +137,12 @@ def test_a_second_time_nothing_is_summed_up_or_watched(tmp_path: Path) -> None:
     assert "scorers.composite" in first
     assert not modules & {"scorers.composite", "rich.live"}
     assert (tmp_path / "done-1" / "summary.json").stat().st_mtime_ns == written
+
+
+def test_an_import_imports_no_engine(tmp_path: Path) -> None:
+    code, modules, err = run("import", "published", "tests/data/published_cells.json", "-o", str(tmp_path))
+    assert code == 0, err
+    assert not modules & HEAVY
 
 
 def test_a_plan_imports_no_engine() -> None:

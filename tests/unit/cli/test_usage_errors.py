@@ -38,7 +38,10 @@ def err(capsys, monkeypatch):
             ["images", "bild"],
             "cab images: no such command 'bild'; did you mean 'build'? (see cab images --help)\n",
         ),
-        (["zz"], "cab: no such command 'zz'; known: sweep, cell, task, images, doctor (see cab --help)\n"),
+        (
+            ["zz"],
+            "cab: no such command 'zz'; known: sweep, cell, task, import, images, doctor (see cab --help)\n",
+        ),
     ],
 )
 def test_the_nearest_command_is_named(err, arguments, line):

@@ -127,3 +127,27 @@ def test_bad_evidence_is_named(tmp_path, raw, says):
 def test_missing_evidence_is_named(tmp_path):
     with pytest.raises(StoreError, match=r"evidence\.json: No such file"):
         load_evidence(tmp_path)
+
+
+def test_only_an_imported_record_may_lack_what_its_runner_knew():
+    data = json.loads(to_json(cell_record(KEY)))
+    data["identity"]["limits"] = None
+    with pytest.raises(StoreError, match="limits is null without a reason"):
+        parse(CellRecord, json.dumps(data).encode(), place="cell.json")
+    imported = {
+        "published_id": "x",
+        "notice": None,
+        "printed": 0.5,
+        "printed_exact": None,
+        "recomputed": 0.5,
+        "reasons": {"limits": "not told"},
+    }
+    with pytest.raises(StoreError, match="given together or not at all"):
+        parse(CellRecord, json.dumps(data | {"imported": imported}).encode(), place="cell.json")
+    data |= {"imported": imported, "claim": {"level": "imported"}}
+    assert parse(CellRecord, json.dumps(data).encode(), place="cell.json").identity.limits is None
+    with pytest.raises(StoreError, match="isolation is null without a reason"):
+        parse(CellRecord, json.dumps(data | {"isolation": None}).encode(), place="cell.json")
+    sweep = json.loads(to_json(sweep_record(KEY))) | {"spec": None}
+    with pytest.raises(StoreError, match="spec is null without a reason"):
+        parse(SweepRecord, json.dumps(sweep).encode(), place="sweep.json")

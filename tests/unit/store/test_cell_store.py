@@ -148,7 +148,9 @@ def test_only_the_staging_of_dead_processes_goes(store):
         path.mkdir()
         owner.write_text(json.dumps(said))
         other.kill()
-    assert store.clean_dead_staging() == 1
+        # Dead, and nobody has asked yet how it ended.
+        os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)
+        assert store.clean_dead_staging() == 1
     assert not list((store.root / ".staging").iterdir())
 
 
