@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
@@ -58,8 +58,13 @@ class Adapter:
     """How one CLI is launched, pointed at an endpoint and read.
 
     `state_globs` are gitignore-style patterns, relative to the workdir, of files the CLI itself keeps there.
+    `state_lines` are lines that the CLI itself adds to a file of the workdir, by its path: a file that gained
+    such lines and is otherwise as before is the CLI's as well.
+    `side_prompts` are words of the system prompts of requests beside the task (a commit message, a summary).
+    A CLI that offers its model tools needs none: its requests beside the task offer none.
     A CLI that asks no model has `wire` None, and `final_message` "stdout": nothing of it is on a wire.
-    `exit_code_tells` is False for a CLI whose exit code says nothing about how its run went.
+    `exit_code_tells` is False for a CLI that ends with other codes than 0 though nothing crashed. That 0 says
+    nothing is no reason: cab never takes it for success.
     `needs_solution` mounts the task's reference solution at /solution, read-only: for baselines only.
     """
 
@@ -69,6 +74,8 @@ class Adapter:
     wire: Wire | None = "chat"
     tty: bool = True
     state_globs: tuple[str, ...] = ()
+    state_lines: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    side_prompts: tuple[str, ...] = ()
     deviations: tuple[Deviation, ...] = ()
     needs_solution: bool = False
     final_message: Literal["wire", "stdout"] = "wire"

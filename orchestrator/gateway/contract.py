@@ -36,6 +36,7 @@ class Script(Message):
 
     `files`: path in the workdir -> content after the solution (None: removed), for the reference or a wrong
     fix. `before`: the same paths before. `reproduce`: a shell command that fails until the task is solved.
+    The other kinds need none of it.
     """
 
     kind: ScriptKind
@@ -43,6 +44,11 @@ class Script(Message):
     files: dict[str, str | None] = Field(default_factory=dict)
     reproduce: str = "false"
     final_message: str = "Done."
+
+    @property
+    def changed(self) -> list[str]:
+        """The paths that the script changes, in a fixed order."""
+        return sorted(path for path in self.files if self.files[path] != self.before.get(path))
 
 
 class CellRoute(Message):

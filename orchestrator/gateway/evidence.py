@@ -5,12 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from orchestrator.errors import StoreError
+from orchestrator.gateway.chat import text_of
 from orchestrator.gateway.contract import RawCall
 from scorers.evidence import ModelCall, Span, Usage
 
@@ -51,13 +52,15 @@ def read_wire(wire_path: Path) -> Iterator[WireBody]:
             yield WireBody(**json.loads(line))
 
 
-def read_calls(calls_path: Path, wire_path: Path, origin: float) -> list[ModelCall]:
+def read_calls(
+    calls_path: Path, wire_path: Path, origin: float, side_prompts: Sequence[str] = ()
+) -> list[ModelCall]:
     """A cell's model calls in the order in which they began, with times in seconds since `origin`
-    (monotonic).
+    (monotonic). `side_prompts` are the adapter's.
 
     A last line that was cut is left out. Raises StoreError when another line cannot be read.
     """
-    side = side_requests(read_wire(wire_path))
+    side = side_requests(read_wire(wire_path), side_prompts)
     lines = calls_path.read_bytes().split(b"\n")[:-1] if calls_path.exists() else []
     raws: list[RawCall] = []
     for number, line in enumerate(lines, 1):
@@ -70,20 +73,25 @@ def read_calls(calls_path: Path, wire_path: Path, origin: float) -> list[ModelCa
     ]
 
 
-def side_requests(wire: Iterable[WireBody]) -> set[int]:
+def side_requests(wire: Iterable[WireBody], side_prompts: Sequence[str] = ()) -> set[int]:
     """The indices of requests beside the task, such as one for a title.
 
     In a cell in which requests offer tools, a request that offers none and whose conversation holds no tool
-    call is one. A CLI that never offers tools has main requests only.
+    call is one. A CLI that never offers tools has main requests only, but for those whose first message holds
+    one of `side_prompts`.
     """
     toolless: set[int] = set()
+    declared: set[int] = set()
     tools_seen = False
     for body in wire:
         offers = isinstance(body.request, dict) and bool(body.request.get("tools"))
         tools_seen = tools_seen or offers
         if not offers and not any(_is_tool_traffic(message) for message in body.messages):
             toolless.add(body.index)
-    return toolless if tools_seen else set()
+        first = text_of(body.messages[0].get("content")) if body.messages else ""
+        if any(prompt in first for prompt in side_prompts):
+            declared.add(body.index)
+    return declared | toolless if tools_seen else declared
 
 
 def normalise_usage(raw: dict[str, Any] | None) -> Usage | None:

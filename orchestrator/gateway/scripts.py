@@ -2,4 +2,4 @@
 
 from typing import Literal
 
-ScriptKind = Literal["reference", "idle", "wrong"]
+ScriptKind = Literal["reference", "idle", "wrong", "refuse", "false-claim", "loop"]

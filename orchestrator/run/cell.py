@@ -289,7 +289,7 @@ class CellRun:
     def _read_wire(self, tracer: CellTracer, span: Span) -> None:
         """Read what went over the wire into evidence and spans."""
         calls, wire = self.staging / "calls.jsonl", self.staging / "wire.jsonl.gz"
-        self._calls = read_calls(calls, wire, self._anchor.origin)
+        self._calls = read_calls(calls, wire, self._anchor.origin, self._adapter.side_prompts)
         tools = tool_calls(read_wire(wire), self._calls)
         self._evidence |= {"calls": self._calls, "tool_calls": tools}
         add_model_calls(tracer, span, self._calls)
@@ -299,7 +299,8 @@ class CellRun:
         """Listings, diff, documents, final message, HOME."""
         template, workdir = self.bench.grader.template(self._task), scratch / "workdir"
         after = scan(workdir)
-        difference = compare(template, workdir, after, Classifier(template.path, self._adapter.state_globs))
+        classify = Classifier(template.path, self._adapter.state_globs, self._adapter.state_lines)
+        difference = compare(template, workdir, after, classify)
         write_manifest(self.staging / "before.json", template.before)
         write_manifest(self.staging / "after.json", after)
         (self.staging / "diff.patch").write_bytes(difference.patch)

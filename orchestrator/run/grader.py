@@ -111,7 +111,7 @@ class Grader:
             workdir = scratch / "workdir"
             copy_tree(template.path, workdir)
             task.solution.apply(workdir)
-            difference = compare(template, workdir, scan(workdir), Classifier(template.path, ()))
+            difference = compare(template, workdir, scan(workdir), Classifier(template.path))
             verification = self.verify(task, workdir, difference, "reference", on_start)
         return verification.exit_code == 0 and verification.reward == 1
 

@@ -65,7 +65,7 @@ def _verify(grader: Grader, task: Task, solution: Solution | None) -> Verificati
         copy_tree(template.path, workdir, agent_user())
         if solution is not None:
             _solve(grader, solution, scratch.path)
-        difference = compare(template, workdir, scan(workdir), Classifier(template.path, ()))
+        difference = compare(template, workdir, scan(workdir), Classifier(template.path))
         return grader.verify(task, workdir, difference, "prove")
 
 

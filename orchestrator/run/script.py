@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from orchestrator.errors import InputError
 from orchestrator.gateway.contract import Script
+from orchestrator.gateway.scripts import ScriptKind
 from orchestrator.plan.task import Solution, Task
 
 
-def build_script(
-    task: Task, kind: Literal["reference", "idle", "wrong"], wrong_name: str | None = None
-) -> Script:
-    """The script of the reference, of one wrong fix (the first by name unless named), or of doing nothing.
+def build_script(task: Task, kind: ScriptKind, wrong_name: str | None = None) -> Script:
+    """The script of the reference, of one wrong fix (the first by name unless named), or of a model that
+    needs to know nothing of the task.
 
     Raises InputError when there is no such wrong fix.
     """
-    if kind == "idle":
-        return Script(kind="idle", reproduce=task.reproduce)
+    if kind not in ("reference", "wrong"):
+        return Script(kind=kind)
     solution = task.solution if kind == "reference" else _wrong_fix(task, wrong_name)
     before = {path: task.workdir / path for path in solution.files}
     return Script(

@@ -14,7 +14,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -189,18 +189,43 @@ class Template:
 
 
 class Classifier:
-    """Tells the agent's own work from build outputs and from the CLI's own files."""
+    """Tells the agent's own work from build outputs and from the CLI's own files and lines."""
 
-    def __init__(self, template: Path, state_globs: Iterable[str]) -> None:
+    def __init__(
+        self,
+        template: Path,
+        state_globs: Iterable[str] = (),
+        state_lines: Mapping[str, Iterable[str]] | None = None,
+    ) -> None:
         ignored = template / ".gitignore"
         lines = ignored.read_text("utf-8").splitlines() if ignored.is_file() else []
+        self._template = template
         self._generated = pathspec.GitIgnoreSpec.from_lines([*GENERATED_GLOBS, *lines])
         self._state = pathspec.GitIgnoreSpec.from_lines(state_globs)
+        self._state_lines = {
+            path: frozenset(line.encode() for line in lines) for path, lines in (state_lines or {}).items()
+        }
 
-    def __call__(self, path: str) -> str:
-        if self._state.match_file(path):
+    def __call__(self, workdir: Path, path: str) -> str:
+        if self._state.match_file(path) or self._gained_state_lines(workdir, path):
             return "cli_state"
         return "generated" if self._generated.match_file(path) else "agent"
+
+    def _gained_state_lines(self, workdir: Path, path: str) -> bool:
+        """Whether all that changed in a file is that it gained lines which the CLI itself adds."""
+        if path not in self._state_lines:
+            return False
+        before, after = (read(root / path, MAX_DIFFED_BYTES) for root in (self._template, workdir))
+        if after is None:
+            return False
+        left = iter((before or b"").splitlines())
+        expected = next(left, None)
+        for line in after.splitlines():
+            if line == expected:
+                expected = next(left, None)
+            elif line not in self._state_lines[path]:
+                return False
+        return expected is None
 
 
 @dataclass(frozen=True)
@@ -224,7 +249,8 @@ def compare(template: Template, workdir: Path, after: Manifest, classify: Classi
     changed = [path for path in sorted({*before, *after}) if before.get(path) != after.get(path)]
     if not changed:
         return Difference([], b"", {})
-    own = sorted((path for path in changed if classify(path) == "agent"), key=lambda path: path not in before)
+    origins = {path: classify(workdir, path) for path in changed}
+    own = sorted((path for path in changed if origins[path] == "agent"), key=lambda path: path not in before)
     shown_paths = _fitting(template, after, own)
     patch, lines, renames = _diff(template, workdir, after, shown_paths)
     sources = set(renames.values())
@@ -244,7 +270,7 @@ def compare(template: Template, workdir: Path, after: Manifest, classify: Classi
                     "path": shown(path),
                     "change": kind,
                     "old_path": shown(old) if old else None,
-                    "origin": classify(path),
+                    "origin": origins[path],
                     "before": was,
                     "after": now,
                     "lines_added": added,

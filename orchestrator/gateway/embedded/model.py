@@ -11,8 +11,8 @@ from typing import Any
 
 from orchestrator.adapter import WORKDIR
 from orchestrator.gateway.contract import Script
-from orchestrator.gateway.embedded.reference import Planner, next_action, results_of
-from orchestrator.gateway.embedded.vocabulary import toolbox
+from orchestrator.gateway.embedded.dialects import recognise
+from orchestrator.gateway.embedded.turn import Turn
 from orchestrator.gateway.jsontext import canonical
 from orchestrator.gateway.record import CallInProgress
 from orchestrator.gateway.upstream import Outgoing, Reply, whole
@@ -22,14 +22,16 @@ FINGERPRINT = "cab-scripted"
 
 TITLE = "Scripted run"
 IDLE_TEXT = "Nothing was done: this scripted model ends at once."
+REFUSAL_TEXT = "I'm sorry, but I can't help with that."
+CLAIM_TEXT = "I fixed the problem described in the ticket and ran the tests: all of them pass now."
 BYTES_A_TOKEN = 4
 _PIECE = 48
 
 
 @dataclass(frozen=True)
 class ScriptedModel:
-    """Answers chat completions from a script. A request that offers no tools is a side request and gets a
-    title.
+    """Answers chat completions from a script. A request in no known dialect is beside the task, as one for a
+    title or a commit message, and gets a title.
 
     Tokens are counted as ceil(UTF-8 bytes / 4) of the canonical request and of the canonical reply message: a
     plain, repeatable measure of the traffic, not a tokenizer's.
@@ -41,7 +43,7 @@ class ScriptedModel:
 
     async def send(self, call: CallInProgress, out: Outgoing) -> Reply:
         request = call.request or {}
-        message, reason = self._message(request)
+        message, reason = self._turn(request).message()
         usage = _usage(request, message)
         head = {
             "id": f"chatcmpl-{hashlib.sha256(out.body).hexdigest()[:24]}",
@@ -56,37 +58,26 @@ class ScriptedModel:
         reply = {**head, "object": "chat.completion", "choices": [choice], "usage": usage}
         return Reply(200, [("Content-Type", "application/json")], whole(json.dumps(reply).encode()))
 
-    def _message(self, request: dict[str, Any]) -> tuple[dict[str, Any], str]:
-        """The assistant's message and its finish reason."""
-        offered = request.get("tools") or []
-        if self.script.kind == "idle":
-            return _text(IDLE_TEXT)
-        if not offered:
-            return _text(TITLE)
-        tools = toolbox(offered)
-        if not tools.has("shell"):
-            return _text("This scripted model knows none of the offered tools that could run a command.")
-        results = results_of(request["messages"])
-        action = next_action(Planner(self.script, tools, self.workdir), results)
-        if action is None:
-            return _text(self.script.final_message)
-        function = {"name": action.tool, "arguments": json.dumps(action.arguments)}
-        tool_call = {"id": f"call_scripted_{len(results)}", "type": "function", "function": function}
-        return {
-            "role": "assistant",
-            "content": None,
-            "refusal": None,
-            "tool_calls": [tool_call],
-        }, "tool_calls"
+    def _turn(self, request: dict[str, Any]) -> Turn:
+        dialect = recognise(request, self.workdir)
+        if dialect is None:
+            return Turn(text=TITLE)
+        match self.script.kind:
+            case "reference" | "wrong":
+                return dialect.step(self.script)
+            case "loop":
+                return dialect.again()
+            case "idle":
+                return Turn(text=IDLE_TEXT)
+            case "refuse":
+                return Turn(refusal=REFUSAL_TEXT)
+            case "false-claim":
+                return Turn(text=CLAIM_TEXT)
 
 
 def count_tokens(value: Any) -> int:
     """ceil(UTF-8 bytes of the canonical JSON / 4)."""
     return -(-len(canonical(value).encode()) // BYTES_A_TOKEN)
-
-
-def _text(text: str) -> tuple[dict[str, Any], str]:
-    return {"role": "assistant", "content": text, "refusal": None}, "stop"
 
 
 def _usage(request: dict[str, Any], message: dict[str, Any]) -> dict[str, int]:
@@ -110,6 +101,8 @@ def _deltas(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"role": "assistant", "content": "" if message["content"] is not None else None}
     for piece in _pieces(message["content"] or ""):
         yield {"content": piece}
+    for piece in _pieces(message["refusal"] or ""):
+        yield {"refusal": piece}
     for index, call in enumerate(message.get("tool_calls", [])):
         yield {
             "tool_calls": [

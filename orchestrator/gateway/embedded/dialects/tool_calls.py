@@ -1,5 +1,4 @@
-"""What `embedded/reference` and `embedded/wrong` do next. Everything is read from the conversation they are
-sent.
+"""Tool calls: the dialect of CLIs that offer their model tools. Everything is read from the conversation.
 
 The plan: read the files to change, run `reproduce`, change the files, run `reproduce` again, say the final
 message. A step whose tool fails is done once more through the shell.
@@ -9,15 +8,18 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from posixpath import dirname, join
 from typing import Any
 
 from orchestrator.gateway.chat import text_of
 from orchestrator.gateway.contract import Script
+from orchestrator.gateway.embedded.dialects.vocabulary import Toolbox, toolbox
 from orchestrator.gateway.embedded.edits import hunks
-from orchestrator.gateway.embedded.vocabulary import Toolbox
+from orchestrator.gateway.embedded.turn import ToolUse, Turn
+
+NO_SHELL = "This scripted model knows none of the offered tools that could run a command."
 
 _FAILED = re.compile(
     r"\s*(<\w+>\s*)?\W*(error|failed|failure|invalid|unknown|cannot|could not|exception)", re.I
@@ -26,8 +28,39 @@ _EXIT = re.compile(r"\[exit (\d+)\]")
 
 
 @dataclass(frozen=True)
+class ToolCalls:
+    """One request of this dialect: what the CLI offers, and the results of the calls so far."""
+
+    tools: Toolbox
+    results: tuple[str, ...]
+    workdir: str
+
+    @classmethod
+    def of(cls, request: Mapping[str, Any], workdir: str) -> ToolCalls | None:
+        """The request in this dialect; None where it offers no tools."""
+        offered = request.get("tools")
+        if not offered:
+            return None
+        return cls(toolbox(offered), tuple(results_of(request["messages"])), workdir)
+
+    def step(self, script: Script) -> Turn:
+        if not self.tools.has("shell"):
+            return Turn(text=NO_SHELL)
+        action = next_action(Planner(script, self.tools, self.workdir), self.results)
+        return Turn(text=script.final_message) if action is None else self._turn(action)
+
+    def again(self) -> Turn:
+        if not self.tools.has("shell"):
+            return Turn(text=NO_SHELL)
+        return self._turn(shell(self.tools, "ls -A", "List the directory"))
+
+    def _turn(self, action: Action) -> Turn:
+        return Turn(call=ToolUse(action.tool, action.arguments, len(self.results)))
+
+
+@dataclass(frozen=True)
 class Action:
-    """One tool call. `by_shell`: its result ends with the exit code that `Planner.shell` makes it say."""
+    """One tool call. `by_shell`: its result ends with the exit code that `shell` makes it say."""
 
     tool: str
     arguments: dict[str, str]
@@ -49,15 +82,9 @@ class Planner:
     tools: Toolbox
     workdir: str
 
-    @property
-    def changed(self) -> list[str]:
-        """The paths that the script changes, in a fixed order."""
-        files, before = self.script.files, self.script.before
-        return sorted(path for path in files if files[path] != before.get(path))
-
     def look(self) -> Iterator[Action]:
         """Look at what is to be changed; where nothing is, at the directory and the files of the script."""
-        existing = [path for path in self.changed if self.script.before.get(path) is not None]
+        existing = [path for path in self.script.changed if self.script.before.get(path) is not None]
         if not existing:
             yield self.shell("ls -A", "List the directory")
             existing = sorted(path for path, text in self.script.before.items() if text is not None)
@@ -99,13 +126,17 @@ class Planner:
         return self.shell(command, "Write a file")
 
     def shell(self, command: str, description: str) -> Action:
-        """A command that says its exit code, since not every CLI's tool result does."""
-        marked = f'( {command}\n); code=$?; echo "[exit $code]"; exit $code'
-        name, arguments = self.tools.call("shell", command=marked, description=description)
-        return Action(name, arguments, by_shell=True)
+        return shell(self.tools, command, description)
 
 
-def next_action(planner: Planner, results: list[str]) -> Action | None:
+def shell(tools: Toolbox, command: str, description: str) -> Action:
+    """A command that says its exit code, since not every CLI's tool result does."""
+    marked = f'( {command}\n); code=$?; echo "[exit $code]"; exit $code'
+    name, arguments = tools.call("shell", command=marked, description=description)
+    return Action(name, arguments, by_shell=True)
+
+
+def next_action(planner: Planner, results: Sequence[str]) -> Action | None:
     """The action after those whose results are given, in order; None when only the final message is left."""
     plan = _plan(planner)
     action = next(plan)
@@ -122,7 +153,7 @@ def _plan(planner: Planner) -> Generator[Action, str, None]:
     for action in planner.look():
         yield action
     yield planner.reproduce()
-    for path in planner.changed:
+    for path in planner.script.changed:
         for action in planner.change(path):
             result = yield action
             if action.failed(result):
@@ -131,8 +162,8 @@ def _plan(planner: Planner) -> Generator[Action, str, None]:
     again = planner.reproduce()
     result = yield again
     # Only the reference is known to work: when it does not, an edit went wrong without saying so.
-    if planner.script.kind == "reference" and planner.changed and again.failed(result):
-        for path in planner.changed:
+    if planner.script.kind == "reference" and planner.script.changed and again.failed(result):
+        for path in planner.script.changed:
             yield planner.overwrite(path)
         yield planner.reproduce()
 
