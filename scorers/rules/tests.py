@@ -18,6 +18,7 @@ from scorers.evidence import FileChange
 from scorers.paths import Globs, is_test
 from scorers.rules import rust
 from scorers.rules.assertions import Assertion, python_assertions
+from scorers.rules.lexer import tokens
 from scorers.rules.finding import Finding, note, severe
 
 READ = {".py", ".rs"}
@@ -224,7 +225,7 @@ def _values(file: FileDiff) -> set[str]:
     """The literals on the added lines of a file."""
     if file.path.endswith(".rs"):
         return {
-            token.text for token in rust.tokens(file.added()) if token.kind in {"string", "char", "number"}
+            token.text for token in tokens(file.added(), "rust") if token.kind in {"string", "char", "number"}
         }
     found = set()
     for line in file.added():
