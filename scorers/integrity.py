@@ -78,5 +78,5 @@ def _not_read(task: TaskFacts, evidence: Evidence) -> str | None:
         return "the diff was cut off, so not all of it was read"
     edited = tests.unread(evidence.changes, expected_paths(task))
     if edited:
-        return f"edits of existing tests are read in Python and Rust only: {', '.join(edited)}"
+        return f"edits of existing tests in this language are not read: {', '.join(edited)}"
     return None

@@ -9,14 +9,42 @@ from scorers.rules.assertions import Assertion
 from scorers.rules.lexer import Token, split, text_of, values
 
 Stream = list[Token]
-_CONSTANTS = {"true", "false", "null", "nil", "NULL", "nullptr", "undefined", "None", "Some", "Ok", "Err", "NaN"}
-_BUILDERS = {"vec", "new", "List", "Set", "Map", "Arrays", "asList", "of", "map", "int", "string", "String", "byte"}
+_CONSTANTS = {
+    "true",
+    "false",
+    "null",
+    "nil",
+    "NULL",
+    "nullptr",
+    "undefined",
+    "None",
+    "Some",
+    "Ok",
+    "Err",
+    "NaN",
+}
+_BUILDERS = {
+    "vec",
+    "new",
+    "List",
+    "Set",
+    "Map",
+    "Arrays",
+    "asList",
+    "of",
+    "map",
+    "int",
+    "string",
+    "String",
+    "byte",
+}
 _BROAD = {"Error", "Exception", "Throwable", "RuntimeException"}
 _NAMED_ERROR = re.compile(r"\w+(?:Error|Exception)|Err[A-Z]\w*")
 _COMPARISONS = {"==": "eq", "===": "eq", "!=": "not", "!==": "not"}
 _ORDERS = ("<", ">", "<=", ">=")
 _TRUE = {"true", "1"}
 _EQUALITY_CALL = re.compile(r"(?:deep|Deep)?[eE]quals?")
+MAX_TOKENS = 1000  # of a condition that is taken apart
 _NEGATED = {"eq": "not", "not": "eq", "truthy": "falsy", "falsy": "truthy", "trivial": "falsy"}
 
 
@@ -37,7 +65,7 @@ def made(kind: str, sides: list[Stream], whole: Stream) -> Assertion:
 
 def condition(stream: Stream, whole: Stream) -> Iterator[Assertion]:
     """What has to hold for a condition to be true."""
-    stream = _bare(stream)
+    stream = _bare(stream[:MAX_TOKENS])
     both = split(stream, "&&")
     if len(both) > 1:
         for part in both:
@@ -50,7 +78,7 @@ def condition(stream: Stream, whole: Stream) -> Iterator[Assertion]:
 
 def negation(stream: Stream, whole: Stream) -> Iterator[Assertion]:
     """What has to hold for a condition to be false: for `if got != want` to report nothing."""
-    stream = _bare(stream)
+    stream = _bare(stream[:MAX_TOKENS])
     either = split(stream, "||")
     if len(either) > 1:
         for part in either:
@@ -62,6 +90,11 @@ def negation(stream: Stream, whole: Stream) -> Iterator[Assertion]:
         yield made(_NEGATED.get(kind, kind), sides, whole)
 
 
+def compares(stream: Stream) -> bool:
+    """Whether a condition says more than that something is true."""
+    return len(split(stream, "&&", "||")) > 1 or _judged(_bare(stream[:MAX_TOKENS]))[0] != "truthy"
+
+
 def _judged(stream: Stream) -> tuple[str, list[Stream]]:
     if len(split(stream, "&&", "||")) == 1:
         for mark, kind in _COMPARISONS.items():
@@ -69,8 +102,11 @@ def _judged(stream: Stream) -> tuple[str, list[Stream]]:
             if len(sides) == 2:
                 return kind, sides
     if stream and stream[0].text == "!":
-        kind, sides = _judged(_bare(stream[1:]))
-        return _NEGATED.get(kind, kind), sides
+        marks, rest = 0, stream
+        while rest and rest[0].text == "!":
+            marks, rest = marks + 1, _bare(rest[1:])
+        kind, sides = _judged(rest)
+        return (_NEGATED.get(kind, kind) if marks % 2 else kind), sides
     sides = _equality_call(stream)
     if len(sides) == 2:
         return "eq", sides
@@ -84,8 +120,13 @@ def _judged(stream: Stream) -> tuple[str, list[Stream]]:
 
 def _equality_call(stream: Stream) -> list[Stream]:
     """The sides of `reflect.DeepEqual(a, b)` and of `a.equals(b)`."""
-    opening = next((at for at, token in enumerate(stream) if token.text == "("), 0)
-    if not (opening and stream[-1].text == ")" and _EQUALITY_CALL.fullmatch(stream[opening - 1].text)):
+    opening, depth = len(stream) - 1, 0
+    while opening > 0:
+        depth += (stream[opening].text == ")") - (stream[opening].text == "(")
+        if depth <= 0:
+            break
+        opening -= 1
+    if not (opening > 0 and stream[-1].text == ")" and _EQUALITY_CALL.fullmatch(stream[opening - 1].text)):
         return []
     args = split(stream[opening + 1 : -1], ",")
     return [stream[: opening - 2], *args] if len(args) == 1 and opening > 2 else args

@@ -83,10 +83,17 @@ def tokens(lines: list[Line], language: Language) -> list[Token]:
         if match["skip"] is None:
             kind = next(kind for kind in _KINDS if match[kind] is not None)
             line = lines[row]
-            found.append(Token(match[0], kind, line.number, line.changed, row != last))
+            text = _plain_quotes(match[0]) if kind == "string" else match[0]
+            found.append(Token(text, kind, line.number, line.changed, row != last))
             last = row
         row += match[0].count("\n")
     return found
+
+
+def _plain_quotes(text: str) -> str:
+    """A string in double quotes where either kind would do: which one is a matter of formatting."""
+    single = len(text) > 1 and text[0] == text[-1] == "'" and not text.startswith("'''")
+    return f'"{text[1:-1]}"' if single and not {'"', "\\"}.intersection(text) else text
 
 
 def text_of(stream: Iterable[Token]) -> str:

@@ -9,6 +9,7 @@ from scorers.rules.assertions import Assertion
 from scorers.rules.demands import condition, made
 from scorers.rules.lexer import Token, group, split, text_of, tokens
 
+
 def assertions(lines: list[Line], in_tests: bool) -> list[Assertion]:
     """The assertion macros of one side, from the first test on where the file is no test file as a whole."""
     if not any("assert" in line.text or "should_panic" in line.text for line in lines):
