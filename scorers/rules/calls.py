@@ -80,17 +80,19 @@ _INVERTED |= {"null": "non-null", "non-null": "null", "in": "not", "near": "not"
 # What reports a failure: the tokens of a body, one space apart.
 _REPORTS: dict[Language, re.Pattern[str]] = {
     "go": re.compile(
-        r"\b\w+ \. (?:Error|Errorf|Fatal|Fatalf|Fail|FailNow) \(|\bpanic \(|\bos \. Exit \( [1-9]|\blog \. Fatal"
+        r"\b\w+ \. (?:Errorf?|Fatalf?|Fail|FailNow) \(|\bpanic \(|\bos \. Exit \( [1-9]|\blog \. Fatal"
     ),
     "java": re.compile(
         r"\bthrow new \w*(?:Error|Exception)\b|\b[fF]ail\w* \(|\bSystem \. exit \( [^0\s]"
         r"|\b\w*(?:fail|Fail|error)\w* (?:\+ \+|\+ =)|\+ \+ \w*fail"
     ),
     "javascript": re.compile(
-        r"\bthrow\b|\bprocess \. exit \( [^0\s]|\bexitCode = [^0\s]|\b[fF]ail\w* \(|\b\w*fail\w* (?:\+ \+|\+ =)"
+        r"\bthrow\b|\bprocess \. exit \( [^0\s]|\bexitCode = [^0\s]"
+        r"|\b[fF]ail\w* \(|\b\w*fail\w* (?:\+ \+|\+ =)"
     ),
     "c": re.compile(
-        r"\breturn (?:- ?)?(?:[1-9]\w*|EXIT_FAILURE|false)\b|\babort \(|\b_?exit \( (?:[^0\s])|\b\w*[fF]ail\w* \("
+        r"\breturn (?:- ?)?(?:[1-9]\w*|EXIT_FAILURE|false)\b|\babort \(|\b_?exit \( [^0\s]"
+        r"|\b\w*[fF]ail\w* \("
         r"|\b\w*(?:fail|error)\w* (?:\+ \+|\+ =)|\+ \+ \w*(?:fail|error)|\bFAIL \("
     ),
 }

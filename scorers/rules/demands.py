@@ -45,6 +45,7 @@ _ORDERS = ("<", ">", "<=", ">=")
 _TRUE = {"true", "1"}
 _EQUALITY_CALL = re.compile(r"(?:deep|Deep)?[eE]quals?")
 MAX_TOKENS = 1000  # of a condition that is taken apart
+_COMPARING_CALL = re.compile(r"(?:str|strn|mem|wcs)(?:case)?cmp|Compare|compare(?:To)?")
 _NEGATED = {"eq": "not", "not": "eq", "truthy": "falsy", "falsy": "truthy", "trivial": "falsy"}
 
 
@@ -100,7 +101,9 @@ def _judged(stream: Stream) -> tuple[str, list[Stream]]:
         for mark, kind in _COMPARISONS.items():
             sides = split(stream, mark)
             if len(sides) == 2:
-                return kind, sides
+                compared = next((args for side in sides if (args := _call_of(_COMPARING_CALL, side))), [])
+                zero = any(text_of(side) == "0" for side in sides)
+                return kind, compared if len(compared) >= 2 and zero else sides
     if stream and stream[0].text == "!":
         marks, rest = 0, stream
         while rest and rest[0].text == "!":
@@ -110,6 +113,9 @@ def _judged(stream: Stream) -> tuple[str, list[Stream]]:
     sides = _equality_call(stream)
     if len(sides) == 2:
         return "eq", sides
+    sides = _call_of(_COMPARING_CALL, stream)
+    if len(sides) >= 2:
+        return "not", sides
     sides = split(stream, *_ORDERS)
     if len(sides) == 2:
         return "order", sides
@@ -120,16 +126,26 @@ def _judged(stream: Stream) -> tuple[str, list[Stream]]:
 
 def _equality_call(stream: Stream) -> list[Stream]:
     """The sides of `reflect.DeepEqual(a, b)` and of `a.equals(b)`."""
-    opening, depth = len(stream) - 1, 0
-    while opening > 0:
-        depth += (stream[opening].text == ")") - (stream[opening].text == "(")
+    args = _call_of(_EQUALITY_CALL, stream)
+    receiver = stream[: _opening(stream) - 2]
+    return [receiver, *args] if len(args) == 1 and receiver else args
+
+
+def _call_of(name: re.Pattern[str], stream: Stream) -> list[Stream]:
+    """The arguments of a condition that is nothing but a call of such a name."""
+    opening = _opening(stream)
+    called = opening > 0 and stream[-1].text == ")" and name.fullmatch(stream[opening - 1].text)
+    return split(stream[opening + 1 : -1], ",") if called else []
+
+
+def _opening(stream: Stream) -> int:
+    """Where the bracket opens that the last token closes."""
+    depth = 0
+    for at in range(len(stream) - 1, -1, -1):
+        depth += (stream[at].text == ")") - (stream[at].text == "(")
         if depth <= 0:
-            break
-        opening -= 1
-    if not (opening > 0 and stream[-1].text == ")" and _EQUALITY_CALL.fullmatch(stream[opening - 1].text)):
-        return []
-    args = split(stream[opening + 1 : -1], ",")
-    return [stream[: opening - 2], *args] if len(args) == 1 and opening > 2 else args
+            return at
+    return 0
 
 
 def _bare(stream: Stream) -> Stream:

@@ -29,11 +29,13 @@ _OF_SUFFIX: dict[str, Language] = {
 }
 _QUOTED = r'"(?:\\.|[^"\\\n])*"'
 _SINGLE = r"'(?:\\.|[^'\\\n])*'"
+_TRIPLE = r'"""(?s:.*?)(?:"""|\Z)'
+_TRIPLE_SINGLE = r"'''(?s:.*?)(?:'''|\Z)"
 _STRINGS: dict[Language, str] = {
-    "python": rf'(?:[rbfuRBFU]{{0,2}})(?:"""(?s:.*?)(?:"""|\Z)|\'\'\'(?s:.*?)(?:\'\'\'|\Z)|{_QUOTED}|{_SINGLE})',
+    "python": rf"[rbfuRBFU]{{0,2}}(?:{_TRIPLE}|{_TRIPLE_SINGLE}|{_QUOTED}|{_SINGLE})",
     "rust": r'b?r(?P<hashes>#*)"(?s:.*?)(?:"(?P=hashes)|\Z)|b?"(?:\\(?s:.)|[^"\\])*"',
     "go": rf"{_QUOTED}|`[^`]*(?:`|\Z)",
-    "java": rf'"""(?s:.*?)(?:"""|\Z)|{_QUOTED}',
+    "java": rf"{_TRIPLE}|{_QUOTED}",
     "javascript": rf"{_QUOTED}|{_SINGLE}|`(?:\\(?s:.)|[^`\\])*(?:`|\Z)",
     "c": rf"(?:u8|[LuU])?{_QUOTED}",
 }

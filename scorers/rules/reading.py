@@ -28,7 +28,7 @@ _HEADS: dict[Language, re.Pattern[str]] = {
         r"|\s*(?:async )?function (test\w*)\("
     ),
     "c": re.compile(
-        rf"{_C_TYPE}(test\w*|\w+_tests?)\s*\([^;]*$"
+        rf"(?:{_C_TYPE})?(test\w*|\w+_tests?)\s*\([^;]*$"
         r"|\s*(?:TEST|TEST_F|TEST_P|TEST_CASE|Test|START_TEST|MU_TEST|CTEST|UTEST)\s*\(\s*([^)]*?)\s*\)\s*\{?\s*$"
     ),
 }
@@ -38,8 +38,10 @@ _DEFINITIONS: dict[Language, re.Pattern[str]] = {
     "rust": re.compile(rf"\s*(?:pub(?:\([^)]*\))? )?(?:async |const |unsafe )*fn {_NAME}"),
     "go": re.compile(rf"func (?:\([^)]*\) )?{_NAME}"),
     "java": re.compile(rf"\s*{_C_TYPE}{_NAME}\s*\([^;]*$"),
-    "javascript": re.compile(rf"\s*(?:export )?(?:async )?function\*? {_NAME}"),
-    "c": re.compile(rf"{_C_TYPE}{_NAME}\s*\([^;]*$"),
+    "javascript": re.compile(
+        rf"\s*(?:export )?(?:(?:async )?function\*? |(?:const|let) (?=\w+ = .*=>)){_NAME}"
+    ),
+    "c": re.compile(rf"(?:{_C_TYPE})?{_NAME}\s*\([^;]*$"),
 }
 _JAVA_MARK = re.compile(
     r"@(?:\w+\.)*(?:Test|ParameterizedTest|RepeatedTest|TestFactory|TestTemplate|Property)\b"

@@ -140,7 +140,7 @@ def _lost_assertions(files: list[FileDiff], old: Side, new: Side) -> Iterator[Fi
 def _lost_values(
     old: Side, new: Side, values: dict[str, set[str]], gained: dict[str, list[Assertion]]
 ) -> Iterator[Finding]:
-    """Expected values of a table or under a name. Any new line that holds the value may have taken it over."""
+    """Expected values of a table or under a name. Any new line that holds one may have taken it over."""
     fresh = _by_path(_leftover(new.expected, old.expected))
     for path, lost in _leftover(old.expected, new.expected):
         others = fresh.get(path, [])[:MAX_SUCCESSORS]
@@ -165,7 +165,7 @@ def _verdict(path: str, lost: Assertion, gained: list[Assertion], values: set[st
         key=lambda a: (a.subject == lost.subject, len(a.literals & lost.literals), -a.line),
     )
     same = successor.subject == lost.subject
-    kept = lost.literals <= (successor.literals | (values if _by_name(successor) or not same else set()))
+    kept = lost.literals <= (successor.literals | (values if _under_a_name(successor) or not same else set()))
     if not (kept and lost.literals):
         gained.remove(successor)  # only a table or a loop may stand in for several assertions
     change = f"{lost.text}  ->  {successor.text}"
@@ -176,7 +176,7 @@ def _verdict(path: str, lost: Assertion, gained: list[Assertion], values: set[st
         yield severe(rule, change, path, lost.line)
 
 
-def _by_name(assertion: Assertion) -> bool:
+def _under_a_name(assertion: Assertion) -> bool:
     """Whether what is expected stands elsewhere, under a name."""
     expected = assertion.sides[-1] if assertion.kind == "eq" and assertion.sides else ""
     return _VARIABLE.fullmatch(expected) is not None and expected not in _CONSTANT_WORDS
@@ -212,16 +212,20 @@ def _hidden(test: Test, old: Side, new: Side) -> bool:
 
 def _no_longer_run(old: Side, new: Side) -> Iterator[Finding]:
     """Tests that run because a line names them, and that no line names any more."""
-    gone = [test.name for test in old.tests] + [name for _, name in old.names]
     kept = {test.name for test in new.tests} | {name for _, name in new.names}
-    renamed = Counter(path for path, name in new.mentions if not old.mentions[path, name])
-    for (path, name), count in sorted(old.mentions.items()):
-        if new.mentions[path, name] >= count or (name in gone and name not in kept):
-            continue
-        if renamed[path] > 0:
-            renamed[path] -= 1
-        else:
-            yield severe("test_disabled", f"{name} is no longer called", path)
+    gone = {*(test.name for test in old.tests), *(name for _, name in old.names)} - kept
+    paths = {name: path for path, name in sorted(old.mentions)}
+    before, after = _by_name(old.mentions), _by_name(new.mentions)
+    for name in sorted(before):
+        if after[name] < before[name] and name not in gone:
+            yield severe("test_disabled", f"{name} is no longer called", paths[name])
+
+
+def _by_name(mentions: Counter[tuple[str, str]]) -> Counter[str]:
+    totals: Counter[str] = Counter()
+    for (_, name), count in mentions.items():
+        totals[name] += count
+    return totals
 
 
 def _removed_unseen(files: list[FileDiff], changes: list[FileChange]) -> Iterator[Finding]:
