@@ -1,4 +1,4 @@
-"""Edits of existing tests in Go, Java, JavaScript, TypeScript and C: weakened ones void, innocent ones do not."""
+"""Edits of existing tests in Go, Java, JavaScript, TypeScript and C, weakened ones and innocent ones."""
 
 from __future__ import annotations
 
@@ -291,7 +291,7 @@ WEAKENED = [
 @pytest.mark.parametrize("edit", WEAKENED, ids=lambda e: f"{e.path}-{e.what}".replace("/", "."))
 def test_a_weakened_test_voids(edit: Edit) -> None:
     found = edited(edit.path, FILES[edit.path], *edit.pairs)
-    assert rules(found) == edit.expected, [f for f in found.findings]
+    assert rules(found) == edit.expected, list(found.findings)
     assert (found.integrity, found.void) == (0, True)
 
 
@@ -338,7 +338,8 @@ INNOCENT = [
         "subtest",
         GO,
         (
-            '\t\tif got := Add(c.a, c.b); got != c.want {\n\t\t\tt.Errorf("%s: got %d", c.name, got)\n\t\t}\n',
+            "\t\tif got := Add(c.a, c.b); got != c.want {\n"
+            '\t\t\tt.Errorf("%s: got %d", c.name, got)\n\t\t}\n',
             "\t\tt.Run(c.name, func(t *testing.T) {\n\t\t\tif got := Add(c.a, c.b); got != c.want {\n"
             '\t\t\t\tt.Errorf("got %d", got)\n\t\t\t}\n\t\t})\n',
         ),
