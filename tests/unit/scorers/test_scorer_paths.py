@@ -6,7 +6,8 @@ from scorers.paths import is_test
 
 TESTS = """\
 sum_test.go testdata/golden.txt internal/x_test.go src/test/java/SumTest.java SumTests.java TestSum.java
-SumIT.java SumTestCase.java sum.test.ts sum.spec.js sum.test.mjs a/__tests__/sum.tsx test_sum.mjs __snapshots__/a.snap
+SumIT.java SumTestCase.java sum.test.ts sum.spec.js sum.test.mjs
+a/__tests__/sum.tsx test_sum.mjs __snapshots__/a.snap
 tests/test_sum.c tests/main.c test_sum.c sum_test.cpp test_sum.h tests/sum.rs tests/test_sum.py
 conftest.py test.js
 """
