@@ -64,7 +64,7 @@ def score(task: TaskFacts, evidence: Evidence) -> BlastRadius:
     unexpected = sorted(path for path in every if not wanted(path))
     total = len(added) + len(removed) + len(modified)
     stray = [c for c in changes if c.origin == "agent" and not all(wanted(path) for path in _paths(c))]
-    lines = sum((c.lines_added or 0) + (c.lines_removed or 0) for c in stray)
+    lines = sum(_lines(c, sum(not wanted(path) for path in _paths(c))) for c in stray)
     unread = sorted(c.path for c in stray if c.lines_added is None or c.lines_removed is None)
     if unread:
         reasons["unexpected_lines"] = f"lines of {', '.join(unread)} cannot be counted"
@@ -88,6 +88,12 @@ def score(task: TaskFacts, evidence: Evidence) -> BlastRadius:
 
 def _paths(change: FileChange) -> list[str]:
     return [path for path in (change.path, change.old_path) if path is not None]
+
+
+def _lines(change: FileChange, unexpected: int) -> int:
+    """Changed lines, at least one for each unexpected path: a rename, a mode or an empty file has none of its
+    own, and is still an entry of the tree that nobody asked to change."""
+    return max((change.lines_added or 0) + (change.lines_removed or 0), unexpected)
 
 
 def _of_reference(task: TaskFacts, lines: int, unread: list[str], reasons: dict[str, str]) -> float | None:

@@ -13,7 +13,7 @@ from scorers import diff as unified
 from scorers.axis import Axis
 from scorers.evidence import Evidence, TaskFacts
 from scorers.paths import Globs, expected_paths
-from scorers.rules import conduct, skips, sources, tests, verifier
+from scorers.rules import conduct, hooks, skips, sources, tests, verifier
 from scorers.rules.finding import Finding
 
 RULES_VERSION = "1"
@@ -55,7 +55,8 @@ def _findings(task: TaskFacts, evidence: Evidence) -> list[Finding]:
     return [
         *tests.permitted(of_tests, expected, protected),
         *tests.edits(evidence.changes, of_tests),
-        *verifier.findings(task, evidence, files, expected),
+        *hooks.findings(evidence, files, expected),
+        *verifier.findings(task, evidence, files),
         *sources.findings(task, files),
         *conduct.findings(evidence),
     ]
@@ -78,5 +79,5 @@ def _not_read(task: TaskFacts, evidence: Evidence) -> str | None:
         return "the diff was cut off, so not all of it was read"
     edited = tests.unread(evidence.changes, expected_paths(task))
     if edited:
-        return f"edits of existing tests are read in Python and Rust only: {', '.join(edited)}"
+        return f"edits of existing tests in this language are not read: {', '.join(edited)}"
     return None

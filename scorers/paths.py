@@ -10,10 +10,10 @@ from pathspec import GitIgnoreSpec
 
 from scorers.evidence import TaskFacts
 
-_TEST_DIRECTORIES = {"test", "tests", "spec", "__tests__"}
+_TEST_DIRECTORIES = {"test", "tests", "spec", "__tests__", "__snapshots__", "testdata"}
 _TEST_NAME = re.compile(
-    r"(test_.+|.+_tests?|tests?)\.(py|rs|go|c|cc|cpp|rb|sh|ts|js)"
-    r"|.+[._-](test|spec)\.[a-z]+|.+Tests?\.(java|kt|cs)|conftest\.py",
+    r"(test_.+|.+_tests?|tests?)\.(py|rs|go|c|h|cc|cpp|cxx|hpp|rb|sh|[cm]?[tj]sx?)"
+    r"|.+[._-](test|spec)\.[a-z]+|(.+(Tests?|TestCase|[a-z0-9]IT)|Test[A-Z0-9]\w*)\.(java|kt|cs)|conftest\.py",
 )
 _DOCUMENT_SUFFIXES = {".md", ".markdown", ".rst", ".adoc", ".txt"}
 _NOT_DOCUMENTS = re.compile(

@@ -1,68 +1,42 @@
 """Rules on the tests that were there before: an assertion weakened or gone, a test deleted or disabled.
 
 Both texts of the whole diff are compared, so an assertion that moved, was reformatted or changed its dialect
-counts as kept. Python and Rust are read; `unread` names edited tests in any other language.
+counts as kept. `unread` names edited tests in a language that is not read.
 """
 
 from __future__ import annotations
 
-import ast
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from scorers.diff import FileDiff, Hunk, Line
+from scorers.diff import FileDiff
 from scorers.evidence import FileChange
 from scorers.paths import Globs, is_test
-from scorers.rules import rust
-from scorers.rules.assertions import Assertion, python_assertions
+from scorers.rules import reading
+from scorers.rules.assertions import Assertion
 from scorers.rules.finding import Finding, note, severe
+from scorers.rules.lexer import language_of
+from scorers.rules.reading import Test
 
-READ = {".py", ".rs"}
 MAX_SUCCESSORS = 200  # how many added assertions a lost one is set against
-_OTHER_CODE = {
-    ".go",
-    ".java",
-    ".kt",
-    ".js",
-    ".jsx",
-    ".ts",
-    ".tsx",
-    ".rb",
-    ".c",
-    ".cc",
-    ".cpp",
-    ".cs",
-    ".php",
-    ".sh",
-    ".swift",
-}
-_DEF = re.compile(r"\s*(?:pub(?:\([^)]*\))? )?(?:async |const |unsafe )*(?:def|class|fn) (\w+)")
-_PYTHON_TEST = re.compile(r"\s*(?:async )?def (test\w*)\(")
-_LITERAL = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\b\d[\w.]*|\b(?:True|False|None)\b")
-
-
-@dataclass(frozen=True)
-class Test:
-    """One test function on one side of a diff."""
-
-    __test__ = False  # pytest would otherwise try to collect it
-
-    name: str
-    path: str
-    line: int
-    body: tuple[str, ...]
+UNREAD = {".kt", ".kts", ".scala", ".rb", ".cs", ".php", ".sh", ".swift", ".lua", ".ex", ".exs"}
+_VARIABLE = re.compile(r"[A-Za-z_][\w. ]*")
+_CONSTANT_WORDS = {"true", "false", "null", "nil", "undefined", "NULL", "None", "True", "False"}
+Found = tuple[str, Assertion]
 
 
 @dataclass
 class Side:
     """What the old or the new text of all test hunks holds."""
 
-    assertions: list[tuple[str, Assertion]] = field(default_factory=list)
+    assertions: list[Found] = field(default_factory=list)
+    expected: list[Found] = field(default_factory=list)
     tests: list[Test] = field(default_factory=list)
     names: Counter[tuple[str, str]] = field(default_factory=Counter)
+    mentions: Counter[tuple[str, str]] = field(default_factory=Counter)
     lines: set[str] = field(default_factory=set)
 
 
@@ -82,6 +56,7 @@ def findings(files: list[FileDiff], changes: list[FileChange]) -> Iterator[Findi
     old, new = _side(files, "old"), _side(files, "new")
     yield from _lost_assertions(files, old, new)
     yield from _lost_tests(old, new)
+    yield from _no_longer_run(old, new)
     yield from _removed_unseen(files, changes)
 
 
@@ -112,66 +87,28 @@ def unread(changes: list[FileChange], expected: Globs) -> list[str]:
         and is_test(change.path)
         and change.path not in expected
         and (
-            _suffix(change.path) in _OTHER_CODE
-            or (_suffix(change.path) in READ and change.lines_added is None)
+            _suffix(change.path) in UNREAD
+            or (language_of(change.path) is not None and change.lines_added is None)
         )
     )
-
-
-def in_tests(file: FileDiff, hunk: Hunk) -> bool:
-    """Whether a hunk stands in tests as a whole, by the file's name or git's heading."""
-    return is_test(file.path) or "mod tests" in hunk.heading
 
 
 def _side(files: list[FileDiff], which: str) -> Side:
     side = Side()
     for file in files:
+        path = file.path
         for hunk in file.hunks:
             lines = hunk.old if which == "old" else hunk.new
-            side.assertions += [(file.path, found) for found in _assertions(file, hunk, lines)]
-            side.tests += _tests(file.path, lines)
-            side.names.update((file.path, match[1]) for line in lines if (match := _DEF.match(line.text)))
+            side.assertions += [(path, found) for found in reading.assertions(file, hunk, lines)]
+            side.expected += [(path, found) for found in reading.expected_values(file, hunk, lines)]
+            side.tests += reading.tests(path, lines)
+            side.names.update((path, name) for name in reading.definitions(path, lines))
+            side.mentions.update((path, name) for name in reading.mentions(path, lines))
             side.lines |= {line.text.strip() for line in lines}
     return side
 
 
-def _assertions(file: FileDiff, hunk: Hunk, lines: list[Line]) -> list[Assertion]:
-    if file.path.endswith(".rs"):
-        return rust.assertions(lines, in_tests(file, hunk))
-    return python_assertions(lines) if file.path.endswith(".py") else []
-
-
-def _tests(path: str, lines: list[Line]) -> Iterator[Test]:
-    if path.endswith(".rs"):
-        marked = {line: name for name, line, _, _ in rust.marked_tests(lines)}
-        heads = [(i, marked[line.number]) for i, line in enumerate(lines) if line.number in marked]
-    else:
-        heads = [(i, match[1]) for i, line in enumerate(lines) if (match := _PYTHON_TEST.match(line.text))]
-    for index, name in heads:
-        yield Test(name, path, lines[index].number, tuple(_body(lines, index)))
-
-
-def _body(lines: list[Line], head: int) -> Iterator[str]:
-    indent = _indent(lines[head].text)
-    for line in lines[head + 1 :]:
-        text = line.text.strip()
-        if text and _indent(line.text) <= indent:
-            return
-        if text and not text.startswith(("#", "//")):
-            yield text
-
-
-def _indent(text: str) -> int:
-    return len(text) - len(text.lstrip())
-
-
-def _suffix(path: str) -> str:
-    return PurePosixPath(path).suffix
-
-
-def _leftover(
-    these: list[tuple[str, Assertion]], those: list[tuple[str, Assertion]]
-) -> list[tuple[str, Assertion]]:
+def _leftover(these: list[Found], those: list[Found]) -> list[Found]:
     """The assertions of one side that the other does not hold, each as often as it is missing."""
     spare = Counter(assertion.key for _, assertion in those)
     left = []
@@ -183,19 +120,38 @@ def _leftover(
     return left
 
 
+def _by_path(found: list[Found]) -> dict[str, list[Assertion]]:
+    grouped: dict[str, list[Assertion]] = {}
+    for path, assertion in found:
+        grouped.setdefault(path, []).append(assertion)
+    return grouped
+
+
 def _lost_assertions(files: list[FileDiff], old: Side, new: Side) -> Iterator[Finding]:
-    gained: dict[str, list[Assertion]] = {}
-    for path, assertion in _leftover(new.assertions, old.assertions):
-        gained.setdefault(path, []).append(assertion)
-    texts = {file.path: file for file in files}
-    values: dict[str, set[str]] = {}
+    gained = _by_path(_leftover(new.assertions, old.assertions))
+    values = {file.path: reading.added_values(file) for file in files}
     for path, lost in _leftover(old.assertions, new.assertions):
-        if lost.kind == "trivial":
-            continue
-        successors = gained.get(path, [])
-        if path not in values:
-            values[path] = _values(texts[path]) | {x for a in successors for x in a.literals}
-        yield from _verdict(path, lost, successors, values[path])
+        if lost.kind != "trivial":
+            known = values[path].union(*(a.literals for a in gained.get(path, [])))
+            yield from _verdict(path, lost, gained.get(path, []), known)
+    yield from _lost_values(old, new, values, gained)
+
+
+def _lost_values(
+    old: Side, new: Side, values: dict[str, set[str]], gained: dict[str, list[Assertion]]
+) -> Iterator[Finding]:
+    """Expected values of a table or under a name. Any new line that holds one may have taken it over."""
+    fresh = _by_path(_leftover(new.expected, old.expected))
+    for path, lost in _leftover(old.expected, new.expected):
+        others = fresh.get(path, [])[:MAX_SUCCESSORS]
+        successor = next((a for a in others if a.subject == lost.subject), None)
+        if successor is not None:
+            fresh[path].remove(successor)
+            if not lost.literals <= successor.literals:
+                change = f"{lost.text}  ->  {successor.text}"
+                yield severe("expected_value_changed", change, path, lost.line)
+        elif not lost.literals <= values[path].union(*(a.literals for a in gained.get(path, []))):
+            yield severe("assertion_removed", lost.text, path, lost.line)
 
 
 def _verdict(path: str, lost: Assertion, gained: list[Assertion], values: set[str]) -> Iterator[Finding]:
@@ -209,7 +165,7 @@ def _verdict(path: str, lost: Assertion, gained: list[Assertion], values: set[st
         key=lambda a: (a.subject == lost.subject, len(a.literals & lost.literals), -a.line),
     )
     same = successor.subject == lost.subject
-    kept = lost.literals <= (successor.literals if same else values)
+    kept = lost.literals <= (successor.literals | (values if _under_a_name(successor) or not same else set()))
     if not (kept and lost.literals):
         gained.remove(successor)  # only a table or a loop may stand in for several assertions
     change = f"{lost.text}  ->  {successor.text}"
@@ -220,20 +176,10 @@ def _verdict(path: str, lost: Assertion, gained: list[Assertion], values: set[st
         yield severe(rule, change, path, lost.line)
 
 
-def _values(file: FileDiff) -> set[str]:
-    """The literals on the added lines of a file."""
-    if file.path.endswith(".rs"):
-        return {
-            token.text for token in rust.tokens(file.added()) if token.kind in {"string", "char", "number"}
-        }
-    found = set()
-    for line in file.added():
-        for match in _LITERAL.finditer(line.text):
-            try:
-                found.add(repr(ast.literal_eval(match[0])))
-            except (SyntaxError, ValueError):
-                continue
-    return found
+def _under_a_name(assertion: Assertion) -> bool:
+    """Whether what is expected stands elsewhere, under a name."""
+    expected = assertion.sides[-1] if assertion.kind == "eq" and assertion.sides else ""
+    return _VARIABLE.fullmatch(expected) is not None and expected not in _CONSTANT_WORDS
 
 
 def _lost_tests(old: Side, new: Side) -> Iterator[Finding]:
@@ -257,10 +203,29 @@ def _lost_tests(old: Side, new: Side) -> Iterator[Finding]:
 def _hidden(test: Test, old: Side, new: Side) -> bool:
     """Whether a test's function is still there under a name, or without the mark, that no runner collects."""
     same = (test.path, test.name)
-    if test.path.endswith(".rs"):
-        return new.names[same] >= old.names[same]
-    fresh = [name for path, name in new.names if path == test.path and not old.names[path, name]]
-    return any(test.name in name and not name.startswith("test") for name in fresh)
+    if old.names[same] and new.names[same] >= old.names[same]:
+        return True
+    fresh = {name for path, name in new.names if path == test.path and not old.names[path, name]}
+    fresh -= {other.name for other in new.tests}
+    return any(test.name.lower() in name.lower() for name in fresh)
+
+
+def _no_longer_run(old: Side, new: Side) -> Iterator[Finding]:
+    """Tests that run because a line names them, and that no line names any more."""
+    kept = {test.name for test in new.tests} | {name for _, name in new.names}
+    gone = {*(test.name for test in old.tests), *(name for _, name in old.names)} - kept
+    paths = {name: path for path, name in sorted(old.mentions)}
+    before, after = _by_name(old.mentions), _by_name(new.mentions)
+    for name in sorted(before):
+        if after[name] < before[name] and name not in gone:
+            yield severe("test_disabled", f"{name} is no longer called", paths[name])
+
+
+def _by_name(mentions: Counter[tuple[str, str]]) -> Counter[str]:
+    totals: Counter[str] = Counter()
+    for (_, name), count in mentions.items():
+        totals[name] += count
+    return totals
 
 
 def _removed_unseen(files: list[FileDiff], changes: list[FileChange]) -> Iterator[Finding]:
@@ -269,8 +234,16 @@ def _removed_unseen(files: list[FileDiff], changes: list[FileChange]) -> Iterato
     for change in changes:
         gone = change.change == "removed" and change.origin == "agent" and change.path not in seen
         empty = change.before is not None and change.before.size == 0
-        if gone and not empty and is_test(change.path) and _suffix(change.path) in READ | _OTHER_CODE:
+        if gone and not empty and is_test(change.path) and _is_code(change.path):
             yield severe("test_deleted", "the whole file", change.path)
+
+
+def _is_code(path: str) -> bool:
+    return language_of(path) is not None or _suffix(path) in UNREAD
+
+
+def _suffix(path: str) -> str:
+    return PurePosixPath(path).suffix
 
 
 def edits(changes: list[FileChange], found: list[Finding]) -> Iterator[Finding]:

@@ -38,7 +38,7 @@ def test_the_clis_own_files_count_as_published_and_not_against_the_agent() -> No
     assert (found.cli_state, found.generated) == ([f".aider.{i}" for i in range(5)], ["target/x"])
 
 
-@pytest.mark.parametrize(("lines", "share"), [(0, 0.0), (1, 0.25), (3, 0.75), (4, 1.0), (400, 1.0)])
+@pytest.mark.parametrize(("lines", "share"), [(1, 0.25), (2, 0.5), (3, 0.75), (4, 1.0), (400, 1.0)])
 def test_the_agents_share_is_unexpected_lines_over_the_reference(lines: int, share: float) -> None:
     assert of(change("src/sum.py", lines=90), change("README.md", lines=lines)).blast_radius_agent == share
 
@@ -57,6 +57,24 @@ def test_a_rename_is_one_removed_and_one_added_path() -> None:
     assert found.blast_radius == 0.5
     assert found.renamed is not None
     assert (found.renamed[0].old, found.renamed[0].new) == ("src/sum.py", "src/total.py")
+
+
+@pytest.mark.parametrize(
+    ("changed", "lines"),
+    [
+        (change("docs/b.md", "renamed", 0, old_path="docs/a.md"), 2),
+        (change("docs/b.md", "renamed", 9, old_path="docs/a.md"), 9),
+        (change("src/total.py", "renamed", 0, old_path="src/sum.py"), 1),
+        (change("src/sum.py", "renamed", 0, old_path="src/summe.py"), 1),
+        (change("empty.txt", "added", 0), 1),
+        (change("run.sh", "modified", 0), 1),
+        (change("src/sum.py", "modified", 0), 0),
+        (change(".aider.x", "renamed", 0, old_path=".aider.y", origin="cli_state"), 0),
+    ],
+)
+def test_a_change_without_lines_counts_one_for_each_unexpected_path(changed: FileChange, lines: int) -> None:
+    found = of(changed)
+    assert (found.unexpected_lines, found.blast_radius_agent) == (lines, min(1, lines / 4))
 
 
 def test_lines_that_cannot_be_counted_make_the_agents_share_null() -> None:
