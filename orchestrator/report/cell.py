@@ -7,8 +7,9 @@ from pathlib import Path
 
 from rich.console import Console
 
+from orchestrator.paths import near
 from orchestrator.report.again import again, results_of
-from orchestrator.report.called import as_called, command, near
+from orchestrator.report.called import as_called, command
 from orchestrator.report.columns import Column, fit
 from orchestrator.report.scores import print_partition, print_scores
 from orchestrator.report.text import (
