@@ -5,6 +5,7 @@ CabError                 something a person can mend; printed as one line, never
 ├── EnvironmentFault     engine, image, permission or disk is missing (exit code 2)
 ├── PinMismatch          another image digest than the pinned one would run (exit code 2)
 ├── StoreError           a results directory cannot be read or written (exit code 2)
+│   └── NewerThanCab     a newer cab wrote it
 └── CellFault            a cell could not be run through no fault of the agent (an `infra_error`)
     └── NotStarted       the command of a container could not be started
 """
@@ -45,6 +46,10 @@ class PinMismatch(CabError):
 
 class StoreError(CabError):
     """A results directory cannot be read or written."""
+
+
+class NewerThanCab(StoreError):
+    """A newer cab wrote it: it is left as it is, never mended."""
 
 
 class CellFault(CabError):

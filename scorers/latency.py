@@ -50,7 +50,9 @@ def score(evidence: Evidence) -> Latency:
     seconds = {stage: _length(owned[stage]) for stage in owned}
     agent = owned.get("agent")
     reasons: dict[str, str] = {}
-    inner = _inside_agent(evidence, agent) if agent is not None and evidence.wire_recorded else None
+    inner = None
+    if agent is not None and evidence.wire_recorded:
+        inner = {name: _length(part) for name, part in _inside_agent(evidence, agent).items()}
     why_inner = "the agent's stage did not run" if agent is None else "the wire was not recorded"
     partition = _partition(seconds, inner, why_inner)
     wall = seconds["setup"] + seconds["agent"] if {"setup", "agent"} <= seconds.keys() else None
@@ -71,6 +73,21 @@ def score(evidence: Evidence) -> Latency:
         partition=partition,
         reasons=reasons,
     )
+
+
+def stretches(evidence: Evidence) -> dict[str, list[Interval]]:
+    """When each part of the partition was, in seconds since the cell's start; what is not known is left out.
+    Where the wire was not recorded, the agent's stage is one part, `agent`.
+    """
+    owned = _timeline(evidence.phases)
+    found: dict[str, list[Interval]] = {
+        name: owned[name] for name in ("queue", "setup", "agent", "verify") if name in owned
+    }
+    if closing := [one for name in ("collect", "score") for one in owned.get(name, ())]:
+        found["score"] = union(closing)
+    if "agent" in found and evidence.wire_recorded:
+        found |= _inside_agent(evidence, found.pop("agent"))
+    return found
 
 
 def _partition(seconds: dict[str, float], inner: dict[str, float] | None, why_inner: str) -> Partition:
@@ -112,12 +129,12 @@ def _timeline(phases: dict[str, Span]) -> dict[str, list[Interval]]:
     return owned
 
 
-def _inside_agent(evidence: Evidence, agent: list[Interval]) -> dict[str, float]:
-    """Seconds of each part of the agent's stage."""
+def _inside_agent(evidence: Evidence, agent: list[Interval]) -> dict[str, list[Interval]]:
+    """When each part of the agent's stage was."""
     free = union(agent)
     agent_end = free[-1][1] if free else 0.0
     starts = sorted(call.start for call in evidence.calls)
-    parts: dict[str, float] = {}
+    parts: dict[str, list[Interval]] = {}
     spans = {
         "rate_limit_wait": [(wait.start, wait.end) for call in evidence.calls for wait in call.waits],
         "model": [(call.start, call.end) for call in evidence.calls],
@@ -125,9 +142,9 @@ def _inside_agent(evidence: Evidence, agent: list[Interval]) -> dict[str, float]
     }
     for name, raw in spans.items():
         rest = subtract(free, union(raw))
-        parts[name] = _length(subtract(free, rest))
+        parts[name] = subtract(free, rest)
         free = rest
-    parts["cli"] = _length(free)
+    parts["cli"] = free
     return parts
 
 

@@ -135,7 +135,7 @@ def _cells(ready: start.Ready, place: Path, runs: int) -> dict[str, Any]:
     """Cells and floors in turn, then two at a time."""
     bench, todo = ready.bench, list(ready.todo)
     assert bench is not None
-    view = PlainView(Console(file=sys.stderr, quiet=True), 0)
+    view = PlainView(Console(file=sys.stderr, quiet=True), todo)
     floors = [Floor(bench, place / f"floor-{number}") for number in range(2 * runs)]
 
     def cell() -> None:

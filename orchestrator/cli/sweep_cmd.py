@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,9 +12,24 @@ from orchestrator.cli import INTERRUPTED
 from orchestrator.cli.options import Group, json_option, results_option
 
 if TYPE_CHECKING:
-    from orchestrator.run.start import Ready
+    from orchestrator.run.start import Prepared
 
 spec_argument = click.argument("spec", type=click.Path(path_type=Path))
+runs_option = click.option(
+    "--runs", type=click.IntRange(1, 1000), metavar="N", help="Runs of each cell, instead of the file's."
+)
+only_option = click.option(
+    "--only",
+    multiple=True,
+    metavar="GLOB",
+    help="Only cells of these ids, as 'opencode/*' or '*/polyglot/*'; may be given again.",
+)
+concurrency_option = click.option(
+    "--concurrency", type=click.IntRange(1, 1024), metavar="N", help="Cells at a time, for this call."
+)
+dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="Show what would run and what is finished; run and write nothing."
+)
 
 
 @click.group(cls=Group)
@@ -25,44 +39,76 @@ def sweep() -> None:
 
 @sweep.command()
 @spec_argument
+@runs_option
+@only_option
 @json_option
-def plan(spec: Path, as_json: bool) -> None:
+def plan(spec: Path, runs: int | None, only: tuple[str, ...], as_json: bool) -> None:
     """Show the cells that SPEC expands to, in their order, and what is skipped. Runs nothing."""
+    from orchestrator.plan.only import choose
     from orchestrator.plan.spec import load_spec
     from orchestrator.report.plan import print_plan
-    from orchestrator.run.start import plan_of
+    from orchestrator.run.start import Options, plan_of
 
-    matrix = plan_of(load_spec(spec))
+    matrix = plan_of(load_spec(spec), options=Options(runs=runs))
     matrix.check_proved()
-    print_plan(matrix, as_json=as_json)
+    print_plan(matrix, choose(matrix.plan, only), as_json=as_json)
 
 
 @sweep.command()
 @spec_argument
 @click.option("--id", "sweep_id", help="Sweep id instead of <name>-<date>.")
+@runs_option
+@concurrency_option
+@only_option
+@dry_run_option
 @results_option
 @json_option
-def run(spec: Path, sweep_id: str | None, results: Path, as_json: bool) -> None:
+def run(
+    spec: Path,
+    sweep_id: str | None,
+    runs: int | None,
+    concurrency: int | None,
+    only: tuple[str, ...],
+    dry_run: bool,
+    results: Path,
+    as_json: bool,
+) -> None:
     """Run the sweep of SPEC, or what is not finished of it.
 
-    Exit code 0 when every cell has ended, 1 when some ended in an error that is not the agent's, 2 for bad
-    input or a machine that lacks something, 130 when interrupted. Ctrl-C once finishes the cells under way,
-    twice stops them.
+    Exit code 0 when every cell of the call has ended, 1 when some ended in an error that is not the agent's,
+    2 for bad input or a machine that lacks something, 130 when interrupted. Ctrl-C once finishes the cells
+    under way, twice stops them.
     """
-    from orchestrator.run import start
+    from orchestrator.run.start import Options, of_file
 
-    _execute(start.run(spec, results, sweep_id), as_json=as_json)
+    call = of_file(spec, results, sweep_id, Options(runs, concurrency, only))
+    _execute(call, dry_run=dry_run, as_json=as_json)
 
 
 @sweep.command()
 @click.argument("sweep_id")
+@click.option(
+    "--runs", type=click.IntRange(1, 1000), metavar="N", help="Add runs, until each cell has N of them."
+)
+@concurrency_option
+@only_option
+@dry_run_option
 @results_option
 @json_option
-def resume(sweep_id: str, results: Path, as_json: bool) -> None:
+def resume(
+    sweep_id: str,
+    runs: int | None,
+    concurrency: int | None,
+    only: tuple[str, ...],
+    dry_run: bool,
+    results: Path,
+    as_json: bool,
+) -> None:
     """Run what is not finished of the stored sweep SWEEP_ID, with its own pins and order."""
-    from orchestrator.run import start
+    from orchestrator.run.start import Options, of_stored
 
-    _execute(start.resume(results, sweep_id), as_json=as_json)
+    call = of_stored(results, sweep_id, Options(runs, concurrency, only))
+    _execute(call, dry_run=dry_run, as_json=as_json)
 
 
 @sweep.command()
@@ -70,23 +116,33 @@ def resume(sweep_id: str, results: Path, as_json: bool) -> None:
 @results_option
 @json_option
 def status(sweep_id: str | None, results: Path, as_json: bool) -> None:
-    """Show the cells of SWEEP_ID (default: the newest sweep) as far as they are."""
+    """Show SWEEP_ID (default: the newest sweep) as far as it is; while it runs, also what is under way."""
     from orchestrator.report.table import print_sweep
     from orchestrator.store.cells import CellStore, newest_sweep
+    from orchestrator.store.running import runner_of
 
-    print_sweep(CellStore(results, sweep_id or newest_sweep(results)), as_json=as_json)
+    store = CellStore(results, sweep_id or newest_sweep(results))
+    print_sweep(store, as_json=as_json, runner=runner_of(store.root))
 
 
-def _execute(starting: AbstractContextManager[Ready], *, as_json: bool) -> None:
+def _execute(call: Prepared, *, dry_run: bool, as_json: bool) -> None:
     """Run a sweep to its end, show what came of it, and say by the exit code how it went."""
+    if dry_run:
+        from orchestrator.report.plan import print_dry_run
+
+        print_dry_run(call, as_json=as_json)
+        return
     from orchestrator.report.live import watch
     from orchestrator.report.summary import write_summary
     from orchestrator.report.table import print_sweep
+    from orchestrator.run.start import started
 
-    with starting as ready:
+    with started(call) as ready:
         interrupted = watch(ready)
         write_summary(ready.store)
     print_sweep(ready.store, as_json=as_json)
     if interrupted:
         sys.exit(INTERRUPTED)
-    sys.exit(1 if any(not entry.counted for entry in ready.store.finished().values()) else 0)
+    finished = ready.store.finished()
+    ended = [finished[cell.cell_id] for cell in ready.chosen if cell.cell_id in finished]
+    sys.exit(1 if any(not entry.counted for entry in ended) else 0)

@@ -8,7 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from orchestrator.paths import RESULTS
+from orchestrator.paths import near, results_option
 
 _MAIN = Path(__file__).resolve().parents[1] / "cli" / "__main__.py"
 _A_COMMAND = re.compile(r"(?<![\w./-])cab (?=(?:sweep|cell|task|import|images|doctor|--help)\b)")
@@ -30,16 +30,10 @@ def called() -> str:
 
 def command(*words: str, results: Path | None = None) -> str:
     """A `cab` command as one would type it here; with `-r` where results are not in their usual place."""
-    place = [] if results is None or results.resolve() == RESULTS.resolve() else ["-r", near(results)]
+    place = [] if results is None else results_option(results)
     return f"{called()} {shlex.join([*words, *place])}"
 
 
 def as_called(text: str) -> str:
     """A text with the `cab` commands in it as they are called here."""
     return _A_COMMAND.sub(lambda _: f"{called()} ", text)
-
-
-def near(path: Path) -> str:
-    """A path from the current directory where it lies below it, else the whole of it."""
-    whole, here = path.absolute(), Path.cwd()
-    return str(whole.relative_to(here) if whole.is_relative_to(here) else whole)

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from orchestrator.paths import near
 from orchestrator.report.again import again, results_of
-from orchestrator.report.called import as_called, command, near
+from orchestrator.report.called import as_called, command
 from orchestrator.report.columns import Column, fit
-from orchestrator.report.scores import print_partition, print_scores
+from orchestrator.report.scores import print_scores
 from orchestrator.report.text import (
     LEGEND,
     NOT_MEASURED,
@@ -22,22 +23,22 @@ from orchestrator.report.text import (
     safe_line,
     safe_lines,
 )
+from orchestrator.report.timeline import print_timeline
 from orchestrator.report.verdict import imported_verdict, verdict
+from orchestrator.report.work import LINE, print_work
 from orchestrator.run.outcome import TABLE
 from orchestrator.store.cells import read_cell
 from orchestrator.store.evidence import load_evidence, load_facts
 from orchestrator.store.published import ROW_FILE
 from orchestrator.store.record import CellRecord, ImportedCell
-from scorers.evidence import Evidence, ModelCall, TestResult
+from scorers.evidence import Evidence, ModelCall, TestResult, Verification
 
-MAX_DIFF_LINES = 80
 MAX_TAIL_LINES = 20
 MAX_TESTS = 20
 MAX_CALLS = 30
-MAX_MESSAGE_LINES = 12
 MAX_SETTINGS = 5
-LINE = 200
-"""Characters of one line of a log, diff or message."""
+IN_SHORT_TESTS, IN_SHORT_LINES = 3, 4
+"""Failed tests, and lines of what the tests printed, that are said once more at the end."""
 
 FILES = {
     "cell.json": "the record: identity, outcome, claim, scores",
@@ -77,10 +78,10 @@ def print_cell(cell_dir: Path, *, as_json: bool) -> None:
     out.print()
     print_scores(record.scores, out)
     out.print()
-    print_partition(record.scores.get("latency", {}), out)
+    print_timeline(record.scores.get("latency", {}), evidence, out)
     out.print()
     _print_calls(out, evidence)
-    _print_work(out, evidence)
+    print_work(evidence, record.scores.get("blast_radius", {}), cell_dir, out)
     _print_provenance(out, record)
     _print_files(out, cell_dir)
     results = results_of(record, cell_dir)
@@ -91,7 +92,8 @@ def print_cell(cell_dir: Path, *, as_json: bool) -> None:
     )
     out.print(f"score it again: {score}", soft_wrap=True)
     out.print(again(record, cell_dir), soft_wrap=True)
-    # Again, since the first line has scrolled away.
+    # Again, since the first lines have scrolled away.
+    _print_in_short(out, record, evidence)
     _print_verdict(out, said)
 
 
@@ -115,6 +117,25 @@ def _print_imported(out: Console, record: CellRecord, imported: ImportedCell, ce
     _field(out, "model", identity.model)
     _print_files(out, cell_dir)
     out.print(again(record, cell_dir), soft_wrap=True)
+
+
+def _print_in_short(out: Console, record: CellRecord, evidence: Evidence) -> None:
+    """What speaks for the verdict, in a few lines."""
+    found = evidence.verification
+    failed = [test for test in found.tests if test.status != "passed"] if found else []
+    said: list[str] = []
+    for test in failed[:IN_SHORT_TESTS]:
+        said.append(f"  {test.status}: {safe_line(test.name, LINE)}{_message(test)}")
+    if len(failed) > IN_SHORT_TESTS:
+        said.append(f"  … {plural(len(failed) - IN_SHORT_TESTS, 'test')} more above")
+    if found and not found.tests:
+        said += [f"  | {line}" for line in _tail(found)[-IN_SHORT_LINES:]]
+    if record.outcome.detail:
+        said.append(f"  {safe_line(record.outcome.detail)}")
+    if said:
+        out.print()
+    for line in said:
+        _cut(out, line)
 
 
 def _print_head(out: Console, record: CellRecord) -> None:
@@ -160,9 +181,14 @@ def _print_verification(out: Console, evidence: Evidence) -> None:
     if len(failed) > MAX_TESTS:
         out.print(f"  … {plural(len(failed) - MAX_TESTS, 'test')} more in evidence.json")
     if failed or found.exit_code != 0:
-        text = (found.stdout_tail + found.stderr_tail).rstrip("\n")
-        for line in safe_lines(text, LINE)[-MAX_TAIL_LINES:] if text else ():
+        for line in _tail(found)[-MAX_TAIL_LINES:]:
             _cut(out, f"  | {line}")
+
+
+def _tail(found: Verification) -> list[str]:
+    """The end of what the tests printed, as harmless lines."""
+    text = (found.stdout_tail + found.stderr_tail).rstrip("\n")
+    return safe_lines(text, LINE) if text else []
 
 
 def _cut(out: Console, line: str) -> None:
@@ -185,6 +211,7 @@ def _print_calls(out: Console, evidence: Evidence) -> None:
         Column("#", [str(call.index) for call in some]),
         Column("at s", [f"{call.start:.2f}" for call in some], worth=1),
         Column("took s", [f"{call.end - call.start:.3f}" for call in some]),
+        Column("first s", [_first_byte(call) for call in some], worth=2),
         Column("in", [count(call.usage.input if call.usage else None) for call in some]),
         Column("out", [count(call.usage.output if call.usage else None) for call in some]),
         Column("end", [_call_end(call) for call in some], right=False, least=12),
@@ -195,6 +222,11 @@ def _print_calls(out: Console, evidence: Evidence) -> None:
     out.print(table)
     if any(NOT_MEASURED in column.cells for column in columns):
         out.print(LEGEND)
+
+
+def _first_byte(call: ModelCall) -> str:
+    """Seconds until the answer began."""
+    return NOT_MEASURED if call.first_byte is None else f"{call.first_byte - call.start:.3f}"
 
 
 def _call_end(call: ModelCall) -> str:
@@ -208,28 +240,6 @@ def _tools(call: ModelCall, evidence: Evidence) -> str:
         return "(a side request)"
     tools = [tool.name for tool in evidence.tool_calls if abs(tool.start - call.end) < 1e-6]
     return safe_line(", ".join(tools), 80)
-
-
-def _print_work(out: Console, evidence: Evidence) -> None:
-    said = evidence.final_message
-    if said.text.strip():
-        out.print()
-        out.print(f"final message ({said.source}):")
-        _print_lines(out, said.text.strip(), MAX_MESSAGE_LINES, "evidence.json")
-    out.print()
-    if not evidence.diff.strip():
-        out.print("diff: none" if "collect" in evidence.phases else "diff: not collected")
-        return
-    out.print("diff:")
-    _print_lines(out, evidence.diff, MAX_DIFF_LINES, "diff.patch")
-
-
-def _print_lines(out: Console, text: str, limit: int, where: str) -> None:
-    lines = text.rstrip("\n").split("\n")
-    for line in safe_lines("\n".join(lines[:limit]), LINE):
-        out.print(f"  {line}", soft_wrap=True)
-    if len(lines) > limit:
-        out.print(f"  … {plural(len(lines) - limit, 'line')} more in {where}")
 
 
 def _print_provenance(out: Console, record: CellRecord) -> None:

@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
@@ -20,36 +20,48 @@ from rich.text import Text
 
 from orchestrator.plan.expand import PlannedCell
 from orchestrator.report.called import command
-from orchestrator.report.text import clock, console, count, number, plural, safe_line
+from orchestrator.report.forecast import Forecast
+from orchestrator.report.text import (
+    clock,
+    console,
+    count,
+    dollars,
+    number,
+    plural,
+    safe_line,
+    stage_in_words,
+)
 from orchestrator.run.outcome import TABLE, Outcome
 from orchestrator.store.index import IndexEntry
+from orchestrator.store.names import NO_MODEL
 
 if TYPE_CHECKING:
     from orchestrator.run.start import Ready
     from orchestrator.run.sweep import Sweep
 
 HINT = "Ctrl-C finishes the cells under way; twice stops them"
-STAGES = {"task_setup": "setup", "adapter_run": "agent"}
-"""Stages by the names that tables and documents have for them, where these are not the trace's."""
 FINISHING = "finishing the cells under way; Ctrl-C again stops them"
+STOPPING = "stopping the cells under way"
 
 
 def watch(ready: Ready) -> bool:
     """Run what is not finished of a sweep and show it; whether the user stopped it before its end."""
     err = console(stderr=True)
-    done = len(ready.matrix.plan.cells) - len(ready.todo)
+    done = len(ready.chosen) - len(ready.todo)
+    left_out = len(ready.matrix.plan.cells) - len(ready.chosen)
+    only = f"; {left_out} left out by --only" if left_out else ""
     if ready.bench is None:
-        err.print(f"{ready.matrix.sweep_id}: {plural(done, 'cell')} finished, nothing to do")
+        err.print(f"{ready.matrix.sweep_id}: {plural(done, 'cell')} finished, nothing to do{only}")
         return False
     # Imported here: a sweep with nothing to do need not wait for the tracing SDK.
     from orchestrator.run.sweep import Sweep
 
     total = len(ready.todo)
-    view = LiveView(total) if err.is_terminal else PlainView(err, total)
+    at_once = min(ready.bench.concurrency, total)
+    view = LiveView(ready.todo, at_once) if err.is_terminal else PlainView(err, ready.todo, at_once)
     sweep = Sweep(ready.bench, ready.store, ready.todo, ready.matrix.spec.retries, view)
     finished = f"{done} finished, " if done else ""
-    at_once = min(ready.bench.concurrency, total)
-    err.print(f"{ready.matrix.sweep_id}: {finished}{plural(total, 'cell')} to run, {at_once} at once")
+    err.print(f"{ready.matrix.sweep_id}: {finished}{plural(total, 'cell')} to run, {at_once} at once{only}")
     begin = time.monotonic()
     with _interruptible(sweep, view), view.shown(err):
         sweep.run()
@@ -67,6 +79,7 @@ def _interruptible(sweep: Sweep, view: LiveView | PlainView) -> Iterator[None]:
     def on_signal(number: int, frame: FrameType | None) -> None:
         del number, frame
         if sweep.stopping:
+            view.stopping()
             sweep.cancel()
         else:
             sweep.stop()
@@ -86,9 +99,9 @@ def _name(cell: PlannedCell) -> str:
     )
 
 
-def _left(elapsed: float, ended: int, total: int) -> str:
-    """The time left if the rest takes as long as what has ended."""
-    return f"about {clock(elapsed / ended * (total - ended))} left" if 0 < ended < total else ""
+def _left(forecast: Forecast) -> str:
+    left = forecast.left()
+    return "" if left is None else f"about {clock(left)} left"
 
 
 @dataclass
@@ -96,14 +109,14 @@ class PlainView:
     """One line for each event, for logs and pipes."""
 
     out: Console
-    total: int
+    cells: Sequence[PlannedCell]
+    at_once: int = 1
     now: Callable[[], float] = time.monotonic
     _ended: int = 0
-    _begin: float = 0.0
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def __post_init__(self) -> None:
-        self._begin = self.now()
+        self._forecast = Forecast(self.cells, self.at_once, self.now)
 
     @contextmanager
     def shown(self, out: Console) -> Iterator[None]:
@@ -111,7 +124,8 @@ class PlainView:
         yield
 
     def started(self, cell: PlannedCell) -> None:
-        pass
+        with self._lock:
+            self._forecast.started(cell)
 
     def stage(self, cell: PlannedCell, stage: str) -> None:
         pass
@@ -120,17 +134,28 @@ class PlainView:
         """The user asked for no further cells."""
         self._line(FINISHING)
 
+    def stopping(self) -> None:
+        """The user asked for an end at once."""
+        self._line(STOPPING)
+
     def retrying(self, cell: PlannedCell, outcome: Outcome) -> None:
+        with self._lock:
+            self._forecast.again(cell)
         self._line(f"again later: {_name(cell)}: {outcome} {outcome.detail or ''}".rstrip())
 
     def cancelled(self, cell: PlannedCell) -> None:
+        with self._lock:
+            self._forecast.stopped(cell)
         self._line(f"stopped: {_name(cell)}")
 
     def ended(self, cell: PlannedCell, entry: IndexEntry) -> None:
         with self._lock:
             self._ended += 1
-            left = _left(self.now() - self._begin, self._ended, self.total)
-            self._line(f"[{self._ended}/{self.total}] {_name(cell)}: {_result(entry)}{left and f'; {left}'}")
+            self._forecast.ended(cell)
+            left = _left(self._forecast)
+            self._line(
+                f"[{self._ended}/{len(self.cells)}] {_name(cell)}: {_result(entry)}{left and f'; {left}'}"
+            )
 
     def _line(self, text: str) -> None:
         with self._lock:
@@ -147,18 +172,21 @@ def _result(entry: IndexEntry) -> str:
 
 @dataclass
 class LiveView:
-    """Cells by outcome, tokens, time left, and the cells under way: never taller than the terminal.
+    """Cells by outcome, time left, tokens, cost, and the cells under way: never taller than the terminal.
 
     Its lock is reentrant, since the handler of Ctrl-C may run while the main thread draws.
     """
 
-    total: int
+    cells: Sequence[PlannedCell]
+    at_once: int = 1
     now: Callable[[], float] = time.monotonic
     _stages: dict[str, tuple[PlannedCell, str, float]] = field(default_factory=dict)
     _outcomes: Counter[str] = field(default_factory=Counter)
     _passed: int = 0
     _failed: int = 0
-    _tokens: int | None = None
+    _tokens: list[int] = field(default_factory=list)
+    _costs: list[float] = field(default_factory=list)
+    _asked: int = 0
     _retries: int = 0
     _stopped: int = 0
     _hint: str = HINT
@@ -167,6 +195,7 @@ class LiveView:
 
     def __post_init__(self) -> None:
         self._begin = self.now()
+        self._forecast = Forecast(self.cells, self.at_once, self.now)
 
     @contextmanager
     def shown(self, out: Console) -> Iterator[None]:
@@ -182,35 +211,47 @@ class LiveView:
         with self._lock:
             self._hint = FINISHING
 
+    def stopping(self) -> None:
+        """The user asked for an end at once."""
+        with self._lock:
+            self._hint = STOPPING
+
     def started(self, cell: PlannedCell) -> None:
         with self._lock:
+            self._forecast.started(cell)
             self._stages[cell.cell_id] = (cell, "starting", self.now())
 
     def stage(self, cell: PlannedCell, stage: str) -> None:
         with self._lock:
             began = self._stages[cell.cell_id][2]
-            self._stages[cell.cell_id] = (cell, STAGES.get(stage, stage), began)
+            self._stages[cell.cell_id] = (cell, stage_in_words(stage), began)
 
     def retrying(self, cell: PlannedCell, outcome: Outcome) -> None:
         del outcome
         with self._lock:
             self._retries += 1
+            self._forecast.again(cell)
             del self._stages[cell.cell_id]
 
     def cancelled(self, cell: PlannedCell) -> None:
         with self._lock:
             self._stopped += 1
+            self._forecast.stopped(cell)
             self._stages.pop(cell.cell_id, None)
 
     def ended(self, cell: PlannedCell, entry: IndexEntry) -> None:
         with self._lock:
             del self._stages[cell.cell_id]
+            self._forecast.ended(cell)
             self._outcomes[entry.outcome] += 1
             counted = TABLE[entry.outcome].counted
             self._passed += counted and entry.passed == 1
             self._failed += counted and entry.passed == 0
             if entry.total_tokens is not None:
-                self._tokens = (self._tokens or 0) + entry.total_tokens
+                self._tokens.append(entry.total_tokens)
+            if entry.cost_usd is not None:
+                self._costs.append(entry.cost_usd)
+            self._asked += entry.model != NO_MODEL
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         with self._lock:
@@ -218,28 +259,35 @@ class LiveView:
         height = (options.height or console.height) - len(head)
         if len(rows) > height:
             fit = max(0, height - 1)
-            rows = [*rows[:fit], f"… {len(rows) - fit} more under way"]
-        for line in (*head, *rows):
+            hidden = Counter(stage for _, stage in rows[fit:])
+            stages = ", ".join(f"{amount} {stage}" for stage, amount in hidden.most_common())
+            rows = [*rows[:fit], (f"… {plural(len(rows) - fit, 'cell')} more under way: {stages}", "")]
+        for line in (*head, *(row for row, _ in rows)):
             yield Text(line, no_wrap=True, overflow="ellipsis")
 
     def _head(self) -> list[str]:
-        ended, elapsed = self._outcomes.total(), self.now() - self._begin
+        ended, total = self._outcomes.total(), len(self.cells)
         uncounted = ended - self._passed - self._failed
-        waiting = self.total - ended - len(self._stages) - self._stopped
-        done = f"{ended}/{self.total} done: {self._passed} passed, {self._failed} failed"
+        waiting = total - ended - len(self._stages) - self._stopped
+        done = f"{ended}/{total} done: {self._passed} passed, {self._failed} failed"
         done += f", {uncounted} not counted" if uncounted else ""
-        spent = [f"{count(self._tokens)} tokens", clock(elapsed), _left(elapsed, ended, self.total)]
-        again = plural(self._retries, "try", "tries") + " made again" if self._retries else ""
+        spent = [
+            _left(self._forecast),
+            f"{clock(self.now() - self._begin)} so far",
+            f"{count(sum(self._tokens))} tokens{_of(len(self._tokens), ended)}" if self._tokens else "",
+            f"{dollars(sum(self._costs))}{_of(len(self._costs), self._asked)}" if self._costs else "",
+            plural(self._retries, "try", "tries") + " made again" if self._retries else "",
+        ]
         outcomes = [f"{name} {amount}" for name, amount in sorted(self._outcomes.items())]
         return [
             f"{done}; {len(self._stages)} running, {waiting} waiting",
-            ", ".join(part for part in (*spent, again) if part),
+            ", ".join(part for part in spent if part),
             *([", ".join(outcomes)] if set(self._outcomes) - {"completed"} else []),
             self._hint,
         ]
 
-    def _rows(self) -> list[str]:
-        """The longest under way first: these are what a watcher asks about."""
+    def _rows(self) -> list[tuple[str, str]]:
+        """Each cell under way as a line, with its stage; the longest first: watchers ask about these."""
         now = self.now()
         under_way = sorted(self._stages.values(), key=lambda item: item[2])
         times = [clock(now - began) for _, _, began in under_way]
@@ -247,6 +295,11 @@ class LiveView:
         wide = max(map(len, times), default=0)
         stages = max((len(stage) for _, stage, _ in under_way), default=0)
         return [
-            f"{took:>{wide}}  {stage:<{stages}}  {_name(cell)}"
+            (f"{took:>{wide}}  {stage:<{stages}}  {_name(cell)}", stage)
             for took, (cell, stage, _) in zip(times, under_way, strict=True)
         ]
+
+
+def _of(known: int, cells: int) -> str:
+    """Of how many cells a sum is, where it is not of all."""
+    return f" ({known} of {cells} known)" if known < cells else ""

@@ -3,36 +3,77 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
+from orchestrator.plan.expand import PlannedCell
 from orchestrator.report.columns import Column, fit
 from orchestrator.report.table import print_skipped
 from orchestrator.report.text import console, plural
-from orchestrator.run.start import Matrix
+from orchestrator.run.start import Matrix, Prepared, ended
 
 _NAME_LEAST = 20
+RUN, FINISHED, LEFT_OUT = "run", "finished", "left out"
 
 
-def print_plan(matrix: Matrix, *, as_json: bool) -> None:
-    """Print the cells of a plan in the order in which they would start."""
+def print_plan(matrix: Matrix, cells: Sequence[PlannedCell] | None = None, *, as_json: bool) -> None:
+    """Print cells of a plan, all by default, in the order in which they would start."""
+    _print(matrix, matrix.plan.cells if cells is None else cells, {}, as_json=as_json)
+
+
+def print_dry_run(call: Prepared, *, as_json: bool) -> None:
+    """Print a plan with what a call would do about each cell of it. Raises what the call would, too."""
+    call.todo()
+    _print(call.matrix, call.matrix.plan.cells, _states(call), as_json=as_json)
+
+
+def _states(call: Prepared) -> dict[str, str]:
+    """By cell: whether it would run (again, where its outcome says so), is finished, or was left out."""
+    finished, chosen = call.store.finished(), {cell.cell_id for cell in call.chosen}
+    states = {}
+    for cell in call.matrix.plan.cells:
+        entry = finished.get(cell.cell_id)
+        if ended(entry):
+            states[cell.cell_id] = FINISHED
+        elif cell.cell_id not in chosen:
+            states[cell.cell_id] = LEFT_OUT
+        else:
+            states[cell.cell_id] = RUN if entry is None else f"{RUN} again ({entry.outcome})"
+    return states
+
+
+def _print(matrix: Matrix, cells: Sequence[PlannedCell], states: Mapping[str, str], *, as_json: bool) -> None:
     plan = matrix.plan
     if as_json:
-        cells = [{"cell_id": cell.cell_id, "endpoint": cell.endpoint} for cell in plan.cells]
+        listed = [
+            {"cell_id": cell.cell_id, "endpoint": cell.endpoint}
+            | ({"state": states[cell.cell_id]} if states else {})
+            for cell in cells
+        ]
         skipped = [{"cell_id": cell_id, "reason": reason} for cell_id, reason in plan.skipped]
-        print(json.dumps({"sweep_id": matrix.sweep_id, "cells": cells, "skipped": skipped}))  # noqa: T201
+        print(json.dumps({"sweep_id": matrix.sweep_id, "cells": listed, "skipped": skipped}))  # noqa: T201
         return
-    keys = [cell.key for cell in plan.cells]
+    if states:
+        cells = [cell for cell in cells if states[cell.cell_id] != LEFT_OUT]
+    keys = [cell.key for cell in cells]
     columns = [
-        Column("#", [str(cell.order_index + 1) for cell in plan.cells]),
+        Column("#", [str(cell.order_index + 1) for cell in cells]),
         Column("CLI", [key.cli for key in keys], right=False),
         Column("model", [key.model for key in keys], right=False, least=_NAME_LEAST),
         Column("task", [key.task for key in keys], right=False, least=_NAME_LEAST),
-        Column(
-            "claim at most", ["citable" if c.endpoint else "pipeline_only" for c in plan.cells], right=False
-        ),
+        Column("claim at most", ["citable" if c.endpoint else "pipeline_only" for c in cells], right=False),
     ]
+    if states:
+        columns[-1] = Column("would", [states[cell.cell_id] for cell in cells], right=False)
     if any(key.run > 1 for key in keys):
         columns.insert(-1, Column("run", [str(key.run) for key in keys]))
     out = console()
-    table, _ = fit(columns, f"{matrix.sweep_id}: {plural(len(plan.cells), 'cell')}, in this order", out)
+    of_all = "" if len(cells) == len(plan.cells) else f" of {len(plan.cells)}"
+    said = f"{plural(len(cells), 'cell')}{of_all}, in this order"
+    if states:
+        amounts = Counter(state.partition(" (")[0] for state in states.values())
+        said = ", ".join(f"{amount} {state}" for state, amount in amounts.items())
+        said = f"{said}; nothing was run or written"
+    table, _ = fit(columns, f"{matrix.sweep_id}: {said}", out)
     out.print(table)
     print_skipped(plan.skipped, out)

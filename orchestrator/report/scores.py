@@ -1,4 +1,4 @@
-"""The axes of one cell and the partition of its time; what was not measured is a dash with its reason."""
+"""The axes of one cell; what was not measured is a dash with its reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from orchestrator.report.columns import Column, fit
 from orchestrator.report.legend import print_legend
 from orchestrator.report.text import (
     NOT_APPLICABLE,
-    NOT_MEASURED,
     bounded,
     console,
     count,
@@ -21,9 +20,6 @@ from orchestrator.report.text import (
     seconds,
 )
 
-_BAR = 40
-_NEVER_RUN = ("queue",)
-"""Stages that this version of cab has not; records of others may."""
 _WHY_LEAST = 30
 _AXES = (
     ("pass_rate", "pass"),
@@ -56,42 +52,6 @@ def print_scores(scores: Mapping[str, Mapping[str, Any]], out: Console | None = 
     print_legend(
         [(name, [value]) for name, value in zip(columns[0].cells, columns[1].cells, strict=True)], out
     )
-
-
-def print_partition(latency: Mapping[str, Any], out: Console) -> None:
-    """A bar for each part of the time; the parts that were measured add up to the whole."""
-    parts, total = latency.get("partition") or {}, latency.get("total_ms") or 0
-    reasons = parts.get("reasons") or {}
-    names = [
-        name
-        for name in parts
-        if name != "reasons" and (parts[name] or (name in reasons and name not in _NEVER_RUN))
-    ]
-    if not names:
-        return
-    columns = [
-        Column("part", [name.replace("_", " ") for name in names], right=False),
-        Column("s", [seconds(parts[name]) for name in names]),
-        Column("share", [_share(parts[name], total) for name in names]),
-        Column(
-            "",
-            [_bar(parts[name], total) or safe_line(str(reasons.get(name, ""))) for name in names],
-            right=False,
-            least=_BAR,
-        ),
-    ]
-    table, _ = fit(columns, f"where the time went: {seconds(total)} s", out)
-    out.print(table)
-
-
-def _share(part: float | None, total: float) -> str:
-    return NOT_MEASURED if part is None or not total else f"{100 * part / total:.0f}%"
-
-
-def _bar(part: float | None, total: float) -> str:
-    if not part or not total:
-        return ""
-    return "█" * round(_BAR * part / total) or "▏"
 
 
 def _name(axis: str, key: str, values: Mapping[str, Any]) -> str:

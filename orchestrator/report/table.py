@@ -13,6 +13,7 @@ from orchestrator.report.called import command
 from orchestrator.report.columns import Column, fit
 from orchestrator.report.groups import Pair, pairs
 from orchestrator.report.legend import print_legend
+from orchestrator.report.status import as_data, print_runner
 from orchestrator.report.summary import in_order, summary
 from orchestrator.report.text import (
     NO_PASS,
@@ -32,16 +33,18 @@ from orchestrator.store.cells import CellStore
 from orchestrator.store.index import IndexEntry
 from orchestrator.store.names import NO_MODEL, NO_STACK
 from orchestrator.store.record import SweepRecord
+from orchestrator.store.running import Runner
 from scorers.aggregate import Group
 
 _NAME_LEAST = 32
 _OUTCOME_LEAST = 16
 
 
-def print_sweep(store: CellStore, *, as_json: bool) -> None:
-    """Print a sweep as far as it is, results on stdout."""
+def print_sweep(store: CellStore, *, as_json: bool, runner: Runner | None = None) -> None:
+    """Print a sweep as far as it is, results on stdout. `runner` is who has it under way, or died of it."""
     if as_json:
-        print(json.dumps(summary(store)))  # noqa: T201 - results belong on stdout
+        data = summary(store) | ({"runner": as_data(runner)} if runner else {})
+        print(json.dumps(data))  # noqa: T201 - results belong on stdout
         return
     sweep, entries, out = store.sweep(), in_order(store), console()
     _print_cells(sweep, entries, out)
@@ -52,9 +55,12 @@ def print_sweep(store: CellStore, *, as_json: bool) -> None:
     print_skipped([(cell.cell_id, cell.reason) for cell in sweep.skipped], out)
     missing = len(sweep.order) - len(entries)
     if missing:
-        left = f"not finished: {missing} of {plural(len(sweep.order), 'cell')}"
-        go_on = command("sweep", "resume", sweep.sweep_id, results=store.root.parent)
-        out.print(f"{left}; go on with: {go_on}", soft_wrap=True)
+        out.print(f"not finished: {missing} of {plural(len(sweep.order), 'cell')}", soft_wrap=True)
+        if runner:
+            print_runner(runner, out)
+        if not (runner and runner.process.alive):
+            go_on = command("sweep", "resume", sweep.sweep_id, results=store.root.parent)
+            out.print(f"go on with: {go_on}", soft_wrap=True)
     out.print(f"results: {store.root}", soft_wrap=True)
     if entries:
         entry, why = look_further(entries)

@@ -60,6 +60,11 @@ def seconds(milliseconds: float | None) -> str:
     return NOT_MEASURED if milliseconds is None else f"{milliseconds / 1000:.1f}"
 
 
+def dollars(usd: float) -> str:
+    """An amount of US dollars; small ones to a hundredth of a cent."""
+    return f"${usd:.2f}" if usd >= 1 else f"${usd:.4f}"
+
+
 def clock(of_seconds: float) -> str:
     """A stretch of time for people: `7 s`, `3 min 20 s`, `2 h 05 min`."""
     minutes, rest = divmod(round(of_seconds), 60)
@@ -89,6 +94,11 @@ def safe_line(text: str, limit: int = MAX_LINE) -> str:
 def safe_lines(text: str, limit: int = MAX_LINE) -> list[str]:
     """The lines of a text of several, each harmless. Indentation stays."""
     return [safe_line(line.expandtabs(4) if len(line) <= limit else line, limit) for line in text.split("\n")]
+
+
+def stage_in_words(stage: str) -> str:
+    """A stage by the name that tables and documents have for it, where that is not the trace's."""
+    return {"task_setup": "setup", "adapter_run": "agent"}.get(stage, stage)
 
 
 def _safe(char: str) -> str:

@@ -22,6 +22,7 @@ from orchestrator.store.cells import SWEEP, CellStore
 from orchestrator.store.files import make_dirs, store_errors, sync_dir
 from orchestrator.store.published import ROW_FILE, Row, read_row, row_bytes
 from orchestrator.store.record import Cab, CellRecord
+from orchestrator.store.running import LOCK, lock_holder
 from orchestrator.store.whole import write_whole
 
 HIDDEN = ".import"
@@ -88,8 +89,9 @@ def _state(there: CellStore, rows: Sequence[Row], replace: bool) -> State:
         )
     stored = there.sweep()
     if stored.imported is None:
-        runner = there.runner()
-        whose = "cab's own" if runner is None else f"being run, by process {runner}"
+        runner = lock_holder(there.root / LOCK)
+        running = runner is not None and runner.alive
+        whose = f"being run, by process {runner.pid}" if runner and running else "cab's own"
         raise StoreError(
             f"this sweep is {whose}, and is not replaced",
             place=place,

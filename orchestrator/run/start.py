@@ -2,6 +2,8 @@
 
 A sweep stores what it resolved (images, tasks, adapters, order) before its first cell. On a resume that
 decides: a cell runs exactly what the sweep said, or the sweep is refused with both digests named.
+
+`of_file` and `of_stored` find out what a call is about, and only read; `started` takes the lock and runs.
 """
 
 from __future__ import annotations
@@ -20,10 +22,12 @@ from pydantic import ValidationError
 
 from orchestrator.adapter import Adapter, load_adapter
 from orchestrator.errors import InputError, StoreError
-from orchestrator.paths import IMAGES, TASKS
+from orchestrator.paths import IMAGES, TASKS, resume_command
 from orchestrator.plan.expand import Plan, PlannedCell, expand
+from orchestrator.plan.only import choose, matches
 from orchestrator.plan.spec import LoadedSpec, SweepSpec, load_spec, sweep_id
 from orchestrator.plan.task import Task, list_tasks, load_task, match_tasks
+from orchestrator.run.grow import grow
 from orchestrator.run.outcome import TABLE
 from orchestrator.run.pins import check_same
 from orchestrator.run.provenance import Provenance
@@ -81,90 +85,181 @@ class Matrix:
 
 
 @dataclass(frozen=True)
-class Ready:
-    """A sweep whose lock is held. `todo` is what is not finished of it; `bench` is None where that is
-    nothing.
+class Options:
+    """What a call asks beside its sweep; None is what the sweep says itself.
+
+    `runs` is part of what a sweep is: a stored one can only be given more of them, by a resume. `concurrency`
+    is how it runs, and stands in each cell's record. `only` limits the call, not the sweep.
+    """
+
+    runs: int | None = None
+    concurrency: int | None = None
+    only: tuple[str, ...] = ()
+
+    def applied(self, spec: SweepSpec) -> SweepSpec:
+        asked = {"runs": self.runs, "concurrency": self.concurrency}
+        return spec.model_copy(update={name: value for name, value in asked.items() if value is not None})
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A call that was found good and has not touched anything yet.
+
+    `spec_digest` is that of the file where the sweep is to be started, None where it is stored; `grown` is
+    its new record where runs are added to it. `chosen` is what the call is about.
     """
 
     matrix: Matrix
     store: CellStore
+    options: Options
+    chosen: tuple[PlannedCell, ...]
+    spec_digest: str | None = None
+    grown: SweepRecord | None = None
+
+    def todo(self) -> list[PlannedCell]:
+        """What of the chosen cells is not finished. Raises InputError where some of it cannot be run here, as
+        for want of a key.
+        """
+        finished = self.store.finished()
+        planned = {cell.cell_id for cell in self.matrix.plan.cells}
+        reasons = dict(self.matrix.plan.skipped)
+        for cell_id in self._order():
+            if cell_id in planned or ended(finished.get(cell_id)):
+                continue
+            if matches(cell_id, self.options.only):
+                raise InputError(
+                    reasons.get(cell_id, "is no cell of its sweep any more"),
+                    place=cell_id,
+                    mend="the sweep was started with it: give it back, or start a new sweep with --id",
+                )
+        return [cell for cell in self.chosen if not ended(finished.get(cell.cell_id))]
+
+    def _order(self) -> Sequence[str]:
+        if self.spec_digest is not None:
+            return ()
+        return (self.grown or self.store.sweep()).order
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A sweep whose lock is held. `chosen` is what the call is about, `todo` what of it is not finished;
+    `bench` is None where that is nothing.
+    """
+
+    matrix: Matrix
+    store: CellStore
+    chosen: Sequence[PlannedCell]
     todo: Sequence[PlannedCell]
     bench: Bench | None
 
 
-def plan_of(loaded: LoadedSpec, name: str | None = None) -> Matrix:
+def plan_of(loaded: LoadedSpec, name: str | None = None, options: Options | None = None) -> Matrix:
     """The matrix of a sweep file, without a machine to run it; whether its tasks are proved is not asked."""
     today = datetime.now(UTC).date()
-    return Matrix.of(loaded.spec, name or sweep_id(loaded.spec, today), loaded)
+    spec = (options or Options()).applied(loaded.spec)
+    return Matrix.of(spec, name or sweep_id(spec, today), loaded)
 
 
-@contextmanager
-def run(path: Path, results: Path, name: str | None) -> Iterator[Ready]:
-    """Start the sweep of a file, or go on with it where a cell of its id is finished already.
+def of_file(path: Path, results: Path, name: str | None, options: Options) -> Prepared:
+    """A call to start the sweep of a file, or to go on with it where a cell of its id is finished already.
 
-    Raises InputError where those were made from another version of the file.
+    Raises InputError where those were made from another version of the file, or with other runs.
     """
     loaded = load_spec(path)
-    matrix = plan_of(loaded, name)
+    matrix = plan_of(loaded, name, options)
     store = CellStore(results, matrix.sweep_id)
-    if not store.finished():
-        matrix.check_proved()
-        with _started(matrix, store, loaded.digest) as ready:
-            yield ready
-        return
-    if _own(store).spec_digest != loaded.digest:
+    if store.finished():
+        _check_same_sweep(store, loaded, options)
+        return of_stored(results, matrix.sweep_id, replace(options, runs=None))
+    if not matrix.plan.cells:
+        reason = matrix.plan.skipped[0][1]
+        raise InputError(f"every cell is skipped: {reason}", place=str(path), mend="see `cab sweep plan`")
+    matrix.check_proved()
+    return Prepared(matrix, store, options, choose(matrix.plan, options.only), spec_digest=loaded.digest)
+
+
+def _check_same_sweep(store: CellStore, loaded: LoadedSpec, options: Options) -> None:
+    stored = _own(store)
+    if stored.spec_digest != loaded.digest:
         raise InputError(
-            f"is not what {matrix.sweep_id} was started from",
-            place=str(path),
+            f"is not what {store.sweep_id} was started from",
+            place=str(loaded.document.path),
             mend="give another --id, or undo the edit",
         )
-    with resume(results, matrix.sweep_id) as ready:
-        yield ready
+    has = _stored_spec(store, stored).runs
+    if options.runs not in (None, has):
+        grows = f"`{resume_command(store.root)} --runs {options.runs}` adds to it"
+        raise InputError(
+            f"{store.sweep_id} has runs: {has}",
+            place=f"--runs {options.runs}",
+            mend=f"{grows if (options.runs or 0) > has else 'leave --runs out'}, or give another --id",
+        )
 
 
-@contextmanager
-def resume(results: Path, name: str) -> Iterator[Ready]:
-    """Go on with a stored sweep: its spec, pins and order. Raises PinMismatch where it cannot be run as it
-    was.
+def of_stored(results: Path, name: str, options: Options) -> Prepared:
+    """A call to go on with a stored sweep: its spec, pins and order.
+
+    Raises PinMismatch where it cannot be run as it was, InputError where runs were to be taken from it.
     """
     store = CellStore(results, name)
     stored = _own(store)
-    matrix = Matrix.of(_stored_spec(store, stored), name)
+    spec = _stored_spec(store, stored)
+    matrix = Matrix.of(options.applied(spec), name)
     check_same("task", stored.tasks, {task.name: task.content_hash for task in matrix.tasks.values()})
     check_same("adapter", stored.adapters, dict(matrix.adapter_digests))
-    matrix = replace(matrix, plan=matrix.plan.in_order(stored.order))
-    with _started(matrix, store, None) as ready:
+    grown = None
+    if options.runs is not None and options.runs != spec.runs:
+        grown = grow(stored, spec, options.runs, matrix.plan)
+    plan = matrix.plan.in_order((grown or stored).order)
+    matrix = replace(matrix, plan=plan)
+    return Prepared(matrix, store, options, choose(plan, options.only), grown=grown)
+
+
+@contextmanager
+def run(path: Path, results: Path, name: str | None, options: Options | None = None) -> Iterator[Ready]:
+    """Start the sweep of a file, or go on with it: `of_file`, `started`."""
+    with started(of_file(path, results, name, options or Options())) as ready:
         yield ready
 
 
 @contextmanager
-def _started(matrix: Matrix, store: CellStore, spec_digest: str | None) -> Iterator[Ready]:
+def resume(results: Path, name: str, options: Options | None = None) -> Iterator[Ready]:
+    """Go on with a stored sweep: `of_stored`, `started`."""
+    with started(of_stored(results, name, options or Options())) as ready:
+        yield ready
+
+
+@contextmanager
+def started(call: Prepared) -> Iterator[Ready]:
     """Take the sweep's lock, mend what a dead runner left, and start the gateway.
 
     Whatever way it ends, no container, process or scratch directory of the sweep is left.
     """
+    matrix, store = call.matrix, call.store
     with ExitStack() as stack:
         stack.enter_context(store)
         sandbox = None
-        if spec_digest is None:
+        if call.spec_digest is None:
             pins = store.open().pins
+            if call.grown is not None:
+                store.write_sweep(call.grown)
         else:
             # First, so that a machine that cannot run the sweep does not come to store it.
             from orchestrator.run import machine
 
             pins = machine.pins_now(matrix.adapters)
             sandbox = machine.start_engine(stack, pins)
-            store.create(_record(matrix, spec_digest, pins))
+            store.create(_record(matrix, call.spec_digest, pins))
         scratch = ScratchRoot.default()
         scratch.sweep_dead()
-        todo = _unfinished(matrix, store)
+        todo = call.todo()
         bench = None
         if todo:
             from orchestrator.run import machine
 
             sandbox = sandbox or machine.start_engine(stack, pins)
             bench = machine.start_bench(stack, matrix, store, pins, scratch, sandbox)
-        yield Ready(matrix, store, todo, bench)
+        yield Ready(matrix, store, call.chosen, todo, bench)
 
 
 def _own(store: CellStore) -> SweepRecord:
@@ -189,22 +284,7 @@ def _stored_spec(store: CellStore, stored: SweepRecord) -> SweepSpec:
         raise StoreError(f"{field}: {first['msg']}", place=place, mend="restore the file") from None
 
 
-def _unfinished(matrix: Matrix, store: CellStore) -> list[PlannedCell]:
-    """What is to be run. Raises InputError where some of it cannot be run here, as for want of a key."""
-    finished = store.finished()
-    planned = {cell.cell_id for cell in matrix.plan.cells}
-    reasons = dict(matrix.plan.skipped)
-    for cell_id in store.sweep().order:
-        if cell_id not in planned and not _ended(finished.get(cell_id)):
-            raise InputError(
-                reasons.get(cell_id, "is no cell of its sweep any more"),
-                place=cell_id,
-                mend="the sweep was started with it: give it back, or start a new sweep with --id",
-            )
-    return [cell for cell in matrix.plan.cells if not _ended(finished.get(cell.cell_id))]
-
-
-def _ended(entry: IndexEntry | None) -> bool:
+def ended(entry: IndexEntry | None) -> bool:
     """Whether a stored cell stands: one whose outcome the table says to retry is run again on a resume."""
     return entry is not None and not TABLE[entry.outcome].retried
 

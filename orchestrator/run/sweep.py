@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.errors import EnvironmentFault
+from orchestrator.paths import resume_command
 from orchestrator.plan.expand import PlannedCell
 from orchestrator.run.bench import Bench
 from orchestrator.run.cell import Cancelled, CellResult, CellRun
@@ -106,7 +107,12 @@ class Sweep:
         cell = job.cell
         self.observer.started(cell)
         staging = self.store.staging(cell.key)
-        run = CellRun(self.bench, cell, staging.path, lambda stage: self.observer.stage(cell, stage))
+
+        def on_stage(stage: str) -> None:
+            self.store.note_stage(staging, stage)
+            self.observer.stage(cell, stage)
+
+        run = CellRun(self.bench, cell, staging.path, on_stage)
         self._under_way[cell.cell_id] = run
         try:
             if self._cancelling.is_set():
@@ -129,7 +135,7 @@ class Sweep:
 
     def _check_ground(self, result: CellResult) -> None:
         """End the sweep where what all cells stand on is gone: each further one would fail alike."""
-        mend = f"cab sweep resume {self.store.sweep_id}"
+        mend = resume_command(self.store.root)
         if not self.bench.gateway.alive:
             place = str(self.store.root / "gateway.log")
             self._fail(EnvironmentFault("the model gateway died", place=place, mend=mend))

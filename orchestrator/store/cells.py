@@ -18,18 +18,19 @@ from __future__ import annotations
 import difflib
 import errno
 import fcntl
-import json
 import os
 import secrets
+import shlex
 import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Self
 
-from orchestrator.errors import InputError, StoreError
+from orchestrator.errors import InputError, NewerThanCab, StoreError
+from orchestrator.paths import results_option, resume_command
 from orchestrator.store.files import (
     make_dirs,
     store_errors,
@@ -42,13 +43,12 @@ from orchestrator.store.files import (
 from orchestrator.store.index import INDEX, IndexEntry, entry_of, read_index, whole_lines
 from orchestrator.store.names import CellKey, check_name
 from orchestrator.store.record import CellRecord, SweepRecord, parse, to_json
+from orchestrator.store.running import LOCK, STAGING, Owner, Process, lock_holder
 
 CELL = "cell.json"
 SWEEP = "sweep.json"
 CELLS = "cells"
-_STAGING = ".staging"
 _REPLACED = ".replaced"
-_LOCK = "lock"
 _SWEEPS_NAMED = 5
 
 
@@ -66,7 +66,9 @@ def newest_sweep(results_dir: Path) -> str:
     started = _sweeps(results_dir)
     if not started:
         raise StoreError(
-            "holds no sweep", place=str(results_dir), mend="run `cab sweep run`, or give --results"
+            "holds no sweep",
+            place=str(results_dir),
+            mend="run `cab sweep run sweeps/free.yaml`, or give --results",
         )
     return max(started)[1]
 
@@ -86,7 +88,8 @@ def find_cell(results_dir: Path, cell: str) -> Path:
     entry = entries.get(cell) or entries.get(f"{cell}#run1")
     if entry is None:
         near = difflib.get_close_matches(cell, entries, n=1)
-        mend = f"did you mean {near[0]}?" if near else "see `cab sweep status`"
+        words = shlex.join(["cab", "sweep", "status", sweep_id, *results_option(results_dir)])
+        mend = f"did you mean {near[0]}?" if near else f"see `{words}`"
         raise StoreError(f"no finished cell {cell!r}", place=str(store.root), mend=mend)
     return store.cell_dir_of(entry)
 
@@ -112,7 +115,7 @@ class CellStore:
         self.sweep_id = sweep_id
         self.root = results_dir / sweep_id
         self.index_path = self.root / INDEX
-        self._staging_dir = self.root / _STAGING
+        self._staging_dir = self.root / STAGING
         self._lock_fd: int | None = None
         self._index_fd: int | None = None
         self._entries: dict[str, IndexEntry] | None = None
@@ -131,7 +134,9 @@ class CellStore:
             with self._locked():
                 self._mend()
                 if self._entries:
-                    raise StoreError("this sweep exists", place=str(self.root), mend="run `cab sweep resume`")
+                    raise StoreError(
+                        "this sweep exists", place=str(self.root), mend=f"run `{resume_command(self.root)}`"
+                    )
                 self.write_sweep(sweep)
 
     def open(self) -> SweepRecord:
@@ -143,6 +148,9 @@ class CellStore:
 
     def close(self) -> None:
         """Give the lock back. Closing twice is closing once."""
+        if self._lock_fd is not None:
+            # A runner that died is known by having left its name there.
+            os.ftruncate(self._lock_fd, 0)
         for fd in (self._index_fd, self._lock_fd):
             if fd is not None:
                 os.close(fd)
@@ -177,7 +185,9 @@ class CellStore:
         near = difflib.get_close_matches(self.sweep_id, names, n=1)
         if near:
             return f"did you mean {near[0]}?"
-        return f"known: {', '.join(names[:_SWEEPS_NAMED])}" if names else "run `cab sweep run`"
+        return (
+            f"known: {', '.join(names[:_SWEEPS_NAMED])}" if names else "run `cab sweep run sweeps/free.yaml`"
+        )
 
     def cell_dir(self, key: CellKey) -> Path:
         return self.root / CELLS / key.path()
@@ -186,18 +196,6 @@ class CellStore:
         return self.cell_dir(
             CellKey(entry.cli, entry.model, entry.task, entry.run, entry.stack, entry.condition)
         )
-
-    def runner(self) -> str | None:
-        """The process that holds this sweep's lock (`unknown` where it has not said so); None without one."""
-        path = self.root / _LOCK
-        if not path.exists():
-            return None
-        with store_errors(path), path.open("rb") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return _holder(lock.fileno())
-        return None
 
     def record(self, key: CellKey) -> CellRecord:
         return read_cell(self.cell_dir(key))
@@ -224,6 +222,11 @@ class CellStore:
             path = owner.with_suffix("")
             path.mkdir()
         return Staging(key, path, owner)
+
+    def note_stage(self, staging: Staging, stage: str) -> None:
+        """Note for watchers that a stage of a cell under way begins; nothing waits for it or fails by it."""
+        with suppress(OSError), staging.owner.open("ab", buffering=0) as owner:
+            owner.write(f"{stage}\n".encode())
 
     def discard(self, staging: Staging) -> None:
         """Remove a cell under way. One with a record is finished, and is kept for `open` to place."""
@@ -356,11 +359,10 @@ class CellStore:
         """A new owner file: which process works on which cell."""
         make_dirs(self._staging_dir)
         owner = self._staging_dir / f"{secrets.token_hex(8)}.json"
-        said = {"pid": os.getpid(), "start": _start_ticks(os.getpid()), "cell": asdict(key)}
         self._mine.add(owner)
         fd = os.open(owner, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         try:
-            write_all(fd, json.dumps(said).encode())
+            write_all(fd, Owner.first_line(key))
             os.fsync(fd)
         finally:
             os.close(fd)
@@ -377,15 +379,10 @@ class CellStore:
         for owner in sorted({path.with_suffix(".json") for path in self._staging_dir.iterdir()}):
             if owner in self._mine:
                 continue
-            try:
-                said = json.loads(owner.read_bytes())
-                key, pid, start = CellKey(**said["cell"]), said["pid"], said["start"]
-            except (OSError, ValueError, KeyError, TypeError, InputError):
-                key, pid, start = None, None, None
+            said = Owner.read(owner)
             # Under the lock, what this process staged before it opened the sweep again is as good as dead.
-            alive = start is not None and pid != os.getpid() and _start_ticks(pid) == start
-            if not alive:
-                yield owner, key
+            if said is None or said.process.pid == os.getpid() or not said.process.alive:
+                yield owner, said.key if said else None
 
     def _cell_dirs(self) -> Iterator[Path]:
         cells = self.root / CELLS
@@ -409,10 +406,14 @@ class CellStore:
         if whole != os.fstat(index_fd).st_size:
             os.ftruncate(index_fd, whole)
             os.fsync(index_fd)
-        with suppress(StoreError):
+        try:
             entries = read_index(self.index_path)
             if entries or next(self._cell_dirs(), None) is None:
                 return entries
+        except NewerThanCab:
+            raise
+        except StoreError:
+            pass  # damaged: the records have it all
         self.rebuild_index()
         return read_index(self.index_path)
 
@@ -427,33 +428,19 @@ class CellStore:
             raise
 
     def _take_lock(self) -> None:
-        path = self.root / _LOCK
+        path = self.root / LOCK
         fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = _holder(fd)
             os.close(fd)
+            holder = (process := lock_holder(path)) and process.pid
             raise StoreError(
-                f"process {holder} is running this sweep", place=str(path), mend="wait for it, or end it"
+                f"process {holder or 'unknown'} is running this sweep",
+                place=str(path),
+                mend="wait for it, or end it",
             ) from None
         os.ftruncate(fd, 0)
-        write_all(fd, f"{os.getpid()}\n".encode())
+        process = Process.this()
+        write_all(fd, f"{process.pid} {process.start}\n".encode())
         self._lock_fd = fd
-
-
-def _holder(lock_fd: int) -> str:
-    return os.read(lock_fd, 32).decode("ascii", "replace").strip() or "unknown"
-
-
-def _start_ticks(pid: int) -> int | None:
-    """When a process started, in clock ticks since boot; with its pid that names it.
-
-    None when it is gone, also where nobody has asked how it ended: a machine's first process may not care.
-    """
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return None
-    state, *rest = stat.rpartition(")")[2].split()
-    return None if state in {"Z", "X"} else int(rest[18])

@@ -12,8 +12,8 @@ from pathlib import Path
 from orchestrator.errors import StoreError
 
 _MENDS = {
-    errno.ENOSPC: "free disk space, then run `cab sweep resume`",
-    errno.EDQUOT: "raise the disk quota, then run `cab sweep resume`",
+    errno.ENOSPC: "free disk space, then give the same command again",
+    errno.EDQUOT: "raise the disk quota, then give the same command again",
     errno.EACCES: "give this user the right to read and write there",
     errno.EPERM: "give this user the right to read and write there",
     errno.EROFS: "use a results directory on a writable file system",

@@ -9,7 +9,7 @@ import polars as pl
 
 from orchestrator.errors import StoreError
 from orchestrator.store.files import store_errors
-from orchestrator.store.index import INDEX, whole_lines
+from orchestrator.store.index import INDEX, rebuild_mend, whole_lines
 
 _UTC = pl.Datetime("us", "UTC")
 
@@ -91,7 +91,7 @@ def _sweep_frame(index: Path) -> pl.DataFrame:
         raise StoreError(
             f"is damaged: {error}".splitlines()[0],
             place=str(index),
-            mend="run `cab sweep resume`, which rebuilds the index from the records",
+            mend=rebuild_mend(index),
         ) from None
     times = [
         pl.col(name).str.to_datetime("%+", time_unit="us", time_zone="UTC")

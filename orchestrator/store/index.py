@@ -15,11 +15,12 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from orchestrator.errors import StoreError
+from orchestrator.errors import NewerThanCab, StoreError
+from orchestrator.paths import resume_command
 from orchestrator.store.record import CellRecord, ClaimLevel, Model, OutcomeName
 
 INDEX = "index.jsonl"
-_REBUILD = "run `cab sweep resume`, which rebuilds the index from the records"
+_VERSION = 1
 
 
 class IndexEntry(Model):
@@ -150,11 +151,28 @@ def read_index(path: Path) -> dict[str, IndexEntry]:
             try:
                 entry = validate(line)
             except ValidationError as error:
-                raise StoreError(
-                    f"is damaged: {_fault(error)}", place=f"{path}:{number}", mend=_REBUILD
-                ) from None
+                raise _damaged(line, error, path, number) from None
             entries[entry.cell_id] = entry
     return entries
+
+
+def rebuild_mend(index: Path) -> str:
+    """What to do about a damaged index."""
+    return f"run `{resume_command(index.parent)}`, which rebuilds the index from the records"
+
+
+def _damaged(line: bytes, error: ValidationError, path: Path, number: int) -> StoreError:
+    """One line that cannot be read: of a newer cab, or torn."""
+    place = f"{path}:{number}"
+    try:
+        version = json.loads(line)["v"]
+    except (ValueError, TypeError, KeyError):
+        version = None
+    if isinstance(version, int) and version > _VERSION:
+        return NewerThanCab(
+            f"has version {version}, newer than {_VERSION}", place=place, mend="update cab to read it"
+        )
+    return StoreError(f"is damaged: {_fault(error)}", place=place, mend=rebuild_mend(path))
 
 
 def _fault(error: ValidationError) -> str:

@@ -26,7 +26,7 @@ from pydantic import (
     model_validator,
 )
 
-from orchestrator.errors import StoreError
+from orchestrator.errors import NewerThanCab, StoreError
 from orchestrator.store.names import NO_STACK, CellKey
 
 SCHEMA_VERSION = 1
@@ -335,7 +335,7 @@ def upgrade(
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise StoreError("has no schema_version", place=place, mend="this is no file that cab wrote")
     if version > current:
-        raise StoreError(
+        raise NewerThanCab(
             f"has schema_version {version}, newer than {current}", place=place, mend="update cab to read it"
         )
     while version < current:

@@ -10,10 +10,11 @@ from report_samples import FACTS, SPEC, SWEEP, evidence, record, store
 
 from orchestrator.plan.spec import SweepSpec, load_spec
 from orchestrator.report.again import alone
-from orchestrator.report.cell import MAX_CALLS, MAX_DIFF_LINES, print_cell
+from orchestrator.report.cell import MAX_CALLS, print_cell
 from orchestrator.report.scores import print_scores
 from orchestrator.report.text import LEGEND
 from orchestrator.report.verdict import CAUSES, verdict
+from orchestrator.report.work import MAX_DIFF_LINES
 from orchestrator.run.outcome import INFRA_CAUSES, TABLE
 from orchestrator.store.names import CellKey, check_name
 from orchestrator.store.record import Attempt, Outcome, Timing
@@ -211,7 +212,8 @@ def test_long_things_are_bounded_and_say_so(shown):
             final_message=FinalMessage(text="m\n" * 3000, source="wire"),
         )
     )
-    assert f"… {5001 - MAX_DIFF_LINES:,} lines more in diff.patch".replace(",", "\u202f") in text
+    assert f"… {5001 - MAX_DIFF_LINES:,} lines more in ".replace(",", "\u202f") in text
+    assert re.search(r"lines more in \S+/run1/diff\.patch\n", text)
     assert f"model calls: 100, {MAX_CALLS} of them shown" in text
     assert len(text.splitlines()) < 300
 
@@ -301,4 +303,4 @@ def test_long_assertions_are_cut_to_the_width(shown):
         evidence(verification=verification(tests=[long], stdout_tail="y" * 180)), width=80
     ).splitlines()
     cut = [line for line in lines if line.startswith(("  failed: a: assert x", "  | y"))]
-    assert [(len(line), line[-1]) for line in cut] == [(80, "…")] * 2
+    assert [(len(line), line[-1]) for line in cut] == [(80, "…")] * 3  # the test once more at the end

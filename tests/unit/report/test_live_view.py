@@ -10,7 +10,7 @@ from report_samples import SWEEP, entry
 from rich.console import Console
 
 from orchestrator.plan.expand import PlannedCell
-from orchestrator.report.live import FINISHING, HINT, LiveView, PlainView, _interruptible, watch
+from orchestrator.report.live import FINISHING, HINT, STOPPING, LiveView, PlainView, _interruptible, watch
 from orchestrator.run.outcome import Outcome
 from orchestrator.store.names import CellKey
 
@@ -26,6 +26,10 @@ class Clock:
 def cell(number):
     key = CellKey("opencode", "openai/gpt-with-a-long-name", f"polyglot/task-{number}")
     return PlannedCell(key.cell_id(SWEEP), key, "hosted", number)
+
+
+def live(total, clock, at_once=1):
+    return LiveView([cell(number) for number in range(total)], at_once, clock)
 
 
 def terminal(width=80, height=24):
@@ -44,19 +48,19 @@ def clock():
 
 
 def test_sixty_four_workers_fit_any_terminal(clock):
-    view = LiveView(200, clock)
+    view = live(200, clock)
     for number in range(64):
         view.started(cell(number))
     for width, height in ((80, 24), (80, 10), (200, 50), (40, 6)):
         lines = drawn(view, terminal(width, height))
         assert len(lines) <= height
         assert max(map(len, lines)) <= width
-    assert drawn(view, terminal())[-1].strip() == "… 44 more under way"
+    assert drawn(view, terminal())[-1].strip() == "… 44 cells more under way: 44 starting"
     assert len(drawn(view, terminal(200, 100))) == 64 + 3
 
 
 def test_stage_and_seconds_of_the_longest_first(clock):
-    view = LiveView(3, clock)
+    view = live(3, clock)
     view.started(cell(1))
     clock.seconds += 65
     view.started(cell(2))
@@ -69,7 +73,7 @@ def test_stage_and_seconds_of_the_longest_first(clock):
 
 
 def test_the_head_counts_by_outcome_and_guesses_the_time_left(clock):
-    view = LiveView(6, clock)
+    view = live(6, clock)
     for number in range(5):
         view.started(cell(number))
     view.ended(cell(0), entry(total_tokens=1000))
@@ -79,13 +83,14 @@ def test_the_head_counts_by_outcome_and_guesses_the_time_left(clock):
     clock.seconds += 30
     head = drawn(view, terminal(120))
     assert head[0] == "3/6 done: 1 passed, 1 failed, 1 not counted; 1 running, 2 waiting"
-    assert head[1] == "1\u202f500 tokens, 30 s, about 30 s left, 1 try made again"
+    # The second under way takes longer than those that ended at once: what it will take is not known.
+    assert head[1] == "about 0 s left, 30 s so far, 1\u202f500 tokens (2 of 3 known), 1 try made again"
     assert head[2] == "completed 1, infra_error 1, timed_out 1"
     assert head[3] == HINT
 
 
 def test_a_stopped_cell_neither_runs_nor_waits(clock):
-    view = LiveView(2, clock)
+    view = live(2, clock)
     view.started(cell(1))
     view.cancelled(cell(1))
     assert "0 running, 1 waiting" in drawn(view, terminal(120))[0]
@@ -93,10 +98,13 @@ def test_a_stopped_cell_neither_runs_nor_waits(clock):
 
 def test_plain_lines_off_a_terminal(clock):
     out = Console(file=io.StringIO(), force_terminal=False, width=80, markup=False, highlight=False)
-    view = PlainView(out, 3, clock)
+    view = PlainView(out, [cell(1), cell(2), cell(3)], 1, clock)
+    view.started(cell(1))
     view.retrying(cell(1), Outcome("infra_error", "rate_limited", "429\x1b[2J\nfake line"))
+    view.started(cell(1))
     clock.seconds += 10
     view.ended(cell(1), entry())
+    view.started(cell(2))
     view.cancelled(cell(2))
     lines = out.file.getvalue().splitlines()
     assert lines == [
@@ -119,42 +127,52 @@ def test_ctrl_c_once_finishes_and_twice_stops(clock):
     sweep.stop = stop
     out = terminal()
     before = signal.getsignal(signal.SIGINT)
-    view = LiveView(1, clock)
+    view = live(1, clock)
     assert drawn(view, terminal())[-1].strip() == HINT
     with _interruptible(sweep, view), view.shown(out):
         signal.raise_signal(signal.SIGINT)
         assert asked == ["stop"]
         assert drawn(view, terminal())[-1].strip() == FINISHING
         signal.raise_signal(signal.SIGTERM)
+        assert drawn(view, terminal())[-1].strip() == STOPPING
     assert asked == ["stop", "cancel"]
     assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_ctrl_c_is_answered_off_a_terminal_too(clock):
     out = Console(file=io.StringIO(), force_terminal=False, width=80)
-    PlainView(out, 1, clock).finishing()
-    assert out.file.getvalue() == f"{FINISHING}\n"
+    view = PlainView(out, [cell(1)], 1, clock)
+    view.finishing()
+    view.stopping()
+    assert out.file.getvalue() == f"{FINISHING}\n{STOPPING}\n"
 
 
 def test_nothing_of_the_view_is_left_once_it_ends(clock):
     out = terminal()
-    view = LiveView(1, clock)
+    view = live(1, clock)
     with view.shown(out):
         view.started(cell(1))
     # Each line that was drawn is erased again: up one line, clear it.
     assert out.file.getvalue().count("\x1b[1A\x1b[2K") >= 4
 
 
-def test_tokens_are_a_dash_until_some_were_measured(clock):
-    view = LiveView(2, clock)
-    view.started(cell(1))
-    assert drawn(view, terminal())[1].startswith("– tokens")
-    view.ended(cell(1), entry(total_tokens=0))
-    assert drawn(view, terminal())[1].startswith("0 tokens")
+def test_tokens_and_cost_are_shown_once_some_are_known_with_how_many_cells_told_them(clock):
+    view = live(4, clock)
+
+    def after(number, **told):
+        view.started(cell(number))
+        view.ended(cell(number), entry(**told))
+        return drawn(view, terminal(120))[1].rstrip()
+
+    assert drawn(view, terminal())[1].rstrip() == "0 s so far"
+    assert after(0, total_tokens=None, cost_usd=None).endswith("0 s so far")
+    assert after(1, total_tokens=0, cost_usd=0.25).endswith("0 tokens (1 of 2 known), $0.2500 (1 of 2 known)")
+    # A baseline asks no model: it costs nothing, and nobody need tell that.
+    assert after(2, model="none", total_tokens=0, cost_usd=None).endswith("$0.2500 (1 of 2 known)")
 
 
 def test_stages_have_names_for_people_and_rows_no_blank_columns(clock):
-    view = LiveView(2, clock)
+    view = live(2, clock)
     view.started(cell(1))
     names = []
     for stage in ("task_setup", "adapter_run", "collect", "verify", "score"):
@@ -175,6 +193,7 @@ def test_one_plain_line_says_how_it_ended(monkeypatch, capsys, interrupted, said
         matrix=SimpleNamespace(
             plan=SimpleNamespace(cells=[cell(1)]), sweep_id=SWEEP, spec=SimpleNamespace(retries=0)
         ),
+        chosen=[cell(1)],
         todo=[cell(1)],
         bench=SimpleNamespace(concurrency=2),
         store=SimpleNamespace(root=Path("/r") / SWEEP),
@@ -184,15 +203,52 @@ def test_one_plain_line_says_how_it_ended(monkeypatch, capsys, interrupted, said
 
 
 def test_the_handler_may_draw_while_the_view_is_being_drawn(clock):
-    view = LiveView(1, clock)
+    view = live(1, clock)
     with view._lock:
         assert drawn(view, terminal())
 
 
-def test_nothing_to_do_is_said(capsys):
-    plan = SimpleNamespace(cells=[cell(1), cell(2)])
-    ready = SimpleNamespace(matrix=SimpleNamespace(plan=plan, sweep_id=SWEEP), todo=[], bench=None)
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [(2, "2 cells finished, nothing to do"), (1, "1 cell finished, nothing to do; 1 left out by --only")],
+)
+def test_nothing_to_do_is_said(capsys, chosen, said):
+    cells = [cell(1), cell(2)]
+    matrix = SimpleNamespace(plan=SimpleNamespace(cells=cells), sweep_id=SWEEP)
+    ready = SimpleNamespace(matrix=matrix, chosen=cells[:chosen], todo=[], bench=None)
     assert watch(ready) is False
     captured = capsys.readouterr()
-    assert captured.err == f"{SWEEP}: 2 cells finished, nothing to do\n"
+    assert captured.err == f"{SWEEP}: {said}\n"
     assert captured.out == ""
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (80, 12), (132, 43)])
+def test_two_hundred_cells_with_all_there_is_to_say_stay_readable(clock, width, height):
+    view = live(200, clock, at_once=40)
+    for number in range(150):
+        view.started(cell(number))
+        clock.seconds += 7
+        if number < 110:
+            view.ended(
+                cell(number),
+                entry(
+                    passed=number % 2,
+                    total_tokens=123_456,
+                    cost_usd=0.4321 if number % 3 else None,
+                    outcome="timed_out" if number % 5 else "completed",
+                ),
+            )
+        elif number % 4:
+            view.stage(cell(number), "adapter_run" if number % 3 else "verify")
+    lines = drawn(view, terminal(width, height))
+    assert len(lines) <= height
+    assert max(map(len, lines)) <= width
+    text = [line.rstrip() for line in lines]
+    assert text[0] == "110/200 done: 55 passed, 55 failed; 40 running, 50 waiting"
+    # 90 cells of 7 s in 40 places; the clock of the longest under way is far beyond these.
+    assert text[1].startswith("about ")
+    assert "13\u202f580\u202f160 tokens, $31.54 (73 of 110 known)" in text[1]
+    assert text[2] == "completed 22, timed_out 88"
+    assert not any(line.endswith("…") for line in text[:3])
+    assert text[-1].startswith("… ") if height < 44 else True
+    assert "more under way: " in text[-1]

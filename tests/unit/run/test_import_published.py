@@ -20,6 +20,7 @@ from orchestrator.run.published_record import record_of
 from orchestrator.store.cells import CellStore, find_cell, newest_sweep, read_cell
 from orchestrator.store.published import Row, read_published
 from orchestrator.store.record import Cab, CellRecord
+from orchestrator.store.running import Process
 
 FILE = Path(__file__).parents[2] / "data" / "published_cells.json"
 CELLS: list[dict[str, Any]] = json.loads(FILE.read_bytes())
@@ -209,12 +210,10 @@ def test_a_sweep_of_cabs_own_is_never_replaced(imported: Path, tmp_path: Path) -
     before = content(results)
     with pytest.raises(StoreError, match="this sweep is cab's own, and is not replaced"):
         stored(tmp_path, CELLS, replace=True)
-    with (results / FREE / "lock").open("w+") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        lock.write("4711\n")
-        lock.flush()
-        with pytest.raises(StoreError, match="this sweep is being run, by process 4711, and is not replaced"):
-            stored(tmp_path, CELLS, replace=True)
+    runner = Process.this()
+    (results / FREE / "lock").write_text(f"{runner.pid} {runner.start}\n")
+    with pytest.raises(StoreError, match=f"is being run, by process {runner.pid}, and is not replaced"):
+        stored(tmp_path, CELLS, replace=True)
     assert {name: raw for name, raw in content(results).items() if name != f"{FREE}/lock"} == {
         name: raw for name, raw in before.items() if name != f"{FREE}/lock"
     }

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from orchestrator.errors import InputError
+from orchestrator.plan.expand import PlannedCell
 from orchestrator.plan.spec import SweepSpec, load_spec
 from orchestrator.run import machine
-from orchestrator.run.start import Matrix, plan_of, run
+from orchestrator.run.grow import grow
+from orchestrator.run.start import Matrix, Options, Ready, _record, plan_of, resume, run
 from orchestrator.store.cells import CellStore
+from orchestrator.store.index import IndexEntry
 
 BASELINE = "name: mine\nclis: [noop]\ntasks: [polyglot/python-reverse-string]\n"
 
@@ -66,3 +71,110 @@ def test_an_edited_file_starts_a_sweep_anew_until_a_cell_of_it_is_finished(
     ):
         pytest.fail("started")
     assert store.sweep() == second
+
+
+def entry(cell_id: str, outcome: str) -> IndexEntry:
+    """A line of the index of which only these two are looked at."""
+    return IndexEntry.model_construct(cell_id=cell_id, outcome=outcome)
+
+
+@pytest.fixture
+def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ready]:
+    """`run` or `resume` of a small sweep on a machine that has all; its cells can be said to be finished."""
+    monkeypatch.setattr(machine, "pins_now", lambda _: {})
+    monkeypatch.setattr(machine, "start_engine", lambda *_: None)
+    monkeypatch.setattr(machine, "start_bench", lambda *_: None)
+    spec = write(tmp_path, BASELINE.replace("[noop]", "[noop, oracle]"))
+
+    def call(
+        verb: str = "run", *, finished: Iterable[str] = (), outcome: str = "completed", **options: Any
+    ) -> Ready:
+        entries = {cell: entry(cell_id=cell, outcome=outcome) for cell in finished}
+        monkeypatch.setattr(CellStore, "finished", lambda _: entries)
+        given = Options(**options)
+        context = run(spec, tmp_path, "mine-1", given) if verb == "run" else resume(tmp_path, "mine-1", given)
+        with context as ready:
+            return ready
+
+    return call
+
+
+NOOP, ORACLE = (f"mine-1/{cli}/none/polyglot/python-reverse-string#run" for cli in ("noop", "oracle"))
+
+
+def ids(cells: Iterable[PlannedCell]) -> set[str]:
+    return {cell.cell_id for cell in cells}
+
+
+def test_only_limits_the_call_and_not_the_sweep(started: Callable[..., Ready]) -> None:
+    ready = started(only=("noop/*",))
+    assert ids(ready.todo) == ids(ready.chosen) == {f"{NOOP}1"}
+    assert set(ready.store.sweep().order) == {f"{NOOP}1", f"{ORACLE}1"}
+    assert ids(started("resume", finished=[f"{NOOP}1"]).todo) == {f"{ORACLE}1"}
+    again = started(finished=[f"{NOOP}1"], only=("noop/*",))
+    assert (ids(again.todo), ids(again.chosen)) == (set(), {f"{NOOP}1"})
+    assert ids(started(finished=[f"{NOOP}1"], outcome="infra_error", only=("noop/*",)).todo) == {f"{NOOP}1"}
+
+
+def test_concurrency_is_of_the_call_and_a_new_sweep_keeps_it(started: Callable[..., Ready]) -> None:
+    assert started(concurrency=3).store.sweep().concurrency == 3
+    assert started("resume", finished=[f"{NOOP}1"]).matrix.spec.concurrency == 3
+    ready = started(finished=[f"{NOOP}1"], concurrency=2)
+    assert ready.matrix.spec.concurrency == 2
+    assert ready.store.sweep().concurrency == 3
+
+
+def test_runs_are_part_of_the_sweep_and_only_a_resume_adds_some(
+    started: Callable[..., Ready], tmp_path: Path
+) -> None:
+    first = started(runs=2).store.sweep()
+    assert len(first.order) == 4
+    assert first.spec["runs"] == 2
+    finished = [f"{NOOP}1"]
+    assert len(started(finished=finished).todo) == 3  # the sweep's own runs, not the file's
+    assert len(started(finished=finished, runs=2).todo) == 3
+    with pytest.raises(InputError, match=r"--runs 1: mine-1 has runs: 2 \(leave --runs out, or give"):
+        started(finished=finished, runs=1)
+    asks = rf"--runs 3: mine-1 has runs: 2 \(`cab sweep resume mine-1 -r {tmp_path} --runs 3` adds to it"
+    with pytest.raises(InputError, match=asks):
+        started(finished=finished, runs=3)
+    with pytest.raises(InputError, match=r"--runs 1: mine-1 has runs: 2 \(runs can only be added"):
+        started("resume", finished=finished, runs=1)
+    ready = started("resume", finished=finished, runs=3)
+    grown = ready.store.sweep()
+    assert grown.order[:4] == first.order
+    assert set(grown.order[4:]) == {f"{NOOP}3", f"{ORACLE}3"}
+    assert [cell.order_index for cell in ready.matrix.plan.cells] == [0, 1, 2, 3, 4, 5]
+    assert len(ready.todo) == 5
+    assert grown.spec["runs"] == 3
+    assert len(started("resume", finished=finished).todo) == 5
+
+
+def test_only_what_was_part_of_a_sweep_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = {
+        "name": "mine",
+        "clis": ["opencode"],
+        "models": ["embedded/idle", {"id": "paid/model", "endpoint": "hosted"}],
+        "endpoints": {"hosted": {"base_url": {"env": "CAB_TEST_URL"}}},
+        "tasks": ["polyglot/python-reverse-string"],
+    }
+    stored = _record(Matrix.of(SweepSpec.of_data(spec), "mine-1"), f"sha256:{'a' * 64}", {})
+    monkeypatch.setenv("CAB_TEST_URL", "http://127.0.0.1:1")
+    more = Matrix.of(SweepSpec.of_data(spec | {"runs": 2}), "mine-1").plan
+    grown = grow(stored, SweepSpec.of_data(spec), 2, more)
+    assert [cell.rpartition("#")[2] for cell in grown.order] == ["run1", "run2"]
+    assert all("embedded/idle" in cell for cell in grown.order)
+    assert [cell.cell_id.rpartition("#")[2] for cell in grown.skipped] == ["run1", "run2"]
+
+
+def test_a_file_whose_cells_are_all_skipped_leaves_no_sweep(tmp_path: Path) -> None:
+    text = (
+        "name: mine\nclis: [opencode]\nmodels: [{id: paid/model, endpoint: hosted}]\n"
+        "endpoints: {hosted: {base_url: {env: CAB_TEST_UNSET}}}\ntasks: [polyglot/python-reverse-string]\n"
+    )
+    with (
+        pytest.raises(InputError, match=r"mine\.yaml: every cell is skipped: CAB_TEST_UNSET is not set"),
+        run(write(tmp_path, text), tmp_path / "results", "mine-1"),
+    ):
+        pytest.fail("started")
+    assert not (tmp_path / "results").exists()

@@ -269,7 +269,7 @@ def test_a_cell_that_a_dead_runner_finished_keeps_its_sweep(store, tmp_path):
 
 
 def test_an_unknown_sweep_is_told_with_the_nearest_or_the_newest(tmp_path):
-    with pytest.raises(StoreError, match=r"no such sweep.*run `cab sweep run`"):
+    with pytest.raises(StoreError, match=r"no such sweep.*run `cab sweep run sweeps/free.yaml`"):
         CellStore(tmp_path, "free-1").sweep()
     for age, name in enumerate(("a", "bb", "ccc", "dddd", "eeeee", "ffffff")):
         (tmp_path / name).mkdir()
