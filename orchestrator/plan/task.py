@@ -52,7 +52,7 @@ class CabFields(_Table):
     measured.
     """
 
-    language: Literal["python", "rust"]
+    language: Literal["python", "rust", "go", "java", "javascript", "typescript", "c"]
     category: str
     max_turns: int = Field(ge=1)
     reproduce: str = Field(min_length=1)
