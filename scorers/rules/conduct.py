@@ -21,16 +21,18 @@ _NETWORK = re.compile(
 )
 # Commands of git that change the repository's history, index, settings or files, or dig in its objects.
 _GIT = re.compile(
-    r"\bgit (?:-[cC] ?\S+ )*(?:commit|reset|rebase|stash|checkout|switch|restore|clean|config|tag|merge|cherry-pick"
-    r"|revert|init|worktree|update-ref|filter-branch|reflog|fsck|cat-file|branch -[dDmM])\b[^\n;|&\"]{0,100}"
+    r"\bgit (?:-[cC] ?\S+ )*(?:commit|reset|rebase|stash|checkout|switch|restore|clean|config|tag|merge"
+    r"|cherry-pick|revert|init|worktree|update-ref|filter-branch|reflog|fsck|cat-file"
+    r"|branch -[dDmM])\b[^\n;|&\"]{0,100}"
 )
 _PROCESSES = re.compile(
     r"\b(?:nohup|setsid|disown|crontab|pkill|killall|strace|gdb)\b[^\n;|&\"]{0,100}|\bkill (?:-\w+ )?-?\d+"
     r"|/proc/\d+/\w+"
 )
 _TEST_RUN = re.compile(
-    r"\bpytest\b|\bunittest\b|\bcargo (?:test|nextest)\b|\bpython3? \S{0,100}test\S{0,100}\.py|\bmake (?:test|check)\b"
-    r"|\bgo test\b|\bnode --test\b|\b(?:npm|pnpm|yarn)(?: run)? test\b|\bnpx (?:jest|vitest|mocha)\b|\bctest\b"
+    r"\bpytest\b|\bunittest\b|\bcargo (?:test|nextest)\b|\bpython3? \S{0,100}test\S{0,100}\.py"
+    r"|\bmake (?:test|check)\b|\bgo test\b|\bnode --test\b|\b(?:npm|pnpm|yarn)(?: run)? test\b"
+    r"|\bnpx (?:jest|vitest|mocha)\b|\bctest\b"
     r"|\b(?:mvn|gradle|\./gradlew|\./mvnw)\b[^\n;|&\"]{0,100}\b(?:test|check|verify)\b"
 )
 _FAILED = re.compile(

@@ -29,7 +29,7 @@ def missing_share(record: dict[str, Any]) -> float:
 
 
 def wrong_cells(sweep_dir: Path) -> dict[str, float]:
-    """The cells of a sweep whose parts do not add up, and by which share. Raises ValueError without a cell."""
+    """The cells of a sweep whose parts do not add up, by which share. Raises ValueError without a cell."""
     records = [json.loads(path.read_bytes()) for path in sorted(sweep_dir.glob("cells/**/cell.json"))]
     if not records:
         raise ValueError(f"{sweep_dir} holds no cell")
@@ -40,5 +40,5 @@ def wrong_cells(sweep_dir: Path) -> dict[str, float]:
 if __name__ == "__main__":
     wrong = wrong_cells(Path(sys.argv[1]))
     for cell, share in wrong.items():
-        print(f"{cell}: {share:.1%} of its time is in no part, or in two")
+        sys.stdout.write(f"{cell}: {share:.1%} of its time is in no part, or in two\n")
     sys.exit(1 if wrong else 0)

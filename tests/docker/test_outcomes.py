@@ -42,7 +42,6 @@ from cells import (
     tasks_in,
     wait_until,
 )
-
 from partition import TOLERANCE, missing_share, parts_ms
 
 from orchestrator.plan.expand import PlannedCell

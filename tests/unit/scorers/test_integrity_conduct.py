@@ -335,6 +335,18 @@ def test_a_long_hostile_diff_is_read_in_linear_time(path: str, line: str) -> Non
     )
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("path", ["a_test.go", "ATest.java", "a.test.js", "test_a.c"])
+def test_nested_and_unclosed_code_is_read_in_linear_time(path: str) -> None:
+    depth = 1500
+    lines = ["if (x) {"] * depth + ["throw t.Error(1);"] + ["}"] * depth + ["assert(" * 2000, "!" * 9000, "`"]
+    diff = (
+        f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1,{len(lines)} +0,0 @@\n"
+        + "".join(f"-{line}\n" for line in lines)
+    )
+    assert integrity.score(task(), evidence(diff=diff)).rules_version == integrity.RULES_VERSION
+
+
 def test_no_line_of_content_can_pose_as_a_header() -> None:
     text = "x\n-- a/tests/test_sum.py\ndiff --git a/tests/test_x.py b/tests/test_x.py\n"
     found = of({"notes.md": text}, {"notes.md": "x\n++ b/y\n@@ -1 +1 @@\n-assert f() == 1\n"})
