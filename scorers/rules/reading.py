@@ -11,7 +11,7 @@ from scorers.diff import FileDiff, Hunk, Line
 from scorers.paths import is_test
 from scorers.rules import calls, rust, tables
 from scorers.rules.assertions import Assertion, python_assertions
-from scorers.rules.lexer import Language, language_of, tokens, values
+from scorers.rules.lexer import Language, Token, language_of, tokens, values
 
 LOOK_BACK = 10  # lines in which the annotations of a method are looked for
 _NAME = r"([A-Za-z_$][\w$]*)"
@@ -47,7 +47,7 @@ _JAVA_MARK = re.compile(
     r"@(?:\w+\.)*(?:Test|ParameterizedTest|RepeatedTest|TestFactory|TestTemplate|Property)\b"
 )
 _CALLED_BY_NAME: set[Language] = {"c", "java", "javascript"}  # a test may be run by a line that names it
-_TEST_WORD = re.compile(r"[tT]ests?_?\w+|\w+_tests?")
+_TEST_WORD = re.compile(r"[tT]est(?:_|[A-Z0-9])\w*|\w+_test")
 _PYTHON_VALUE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\b\d[\w.]*|\b(?:True|False|None)\b")
 
 
@@ -127,9 +127,24 @@ def mentions(path: str, lines: list[Line]) -> Iterator[str]:
     if language not in _CALLED_BY_NAME:
         return
     defining = {line.number for line in lines if _defines(language, line.text)}
-    for token in tokens(lines, language):
-        if token.kind == "word" and token.line not in defining and _TEST_WORD.fullmatch(token.text):
+    stream = tokens(lines, language)
+    for at, token in enumerate(stream):
+        if token.line not in defining and _TEST_WORD.fullmatch(token.text) and _runs(stream, at):
             yield token.text
+
+
+def _runs(stream: list[Token], at: int) -> bool:
+    """Whether a name stands as what is run: `f();`, `failures += f()`, `RUN(f)`, `{"f", f}`, one of a list.
+
+    A helper whose result is kept, and a counter, are none.
+    """
+    before = [token.text for token in stream[max(0, at - 2) : at]]
+    after = [token.text for token in stream[at + 1 : at + 3]]
+    if after == ["(", ")"]:
+        return before[-1:] != ["="] or before[0] in {"+", "|", "&"}
+    alone = before[-1:] == ["("] and after[:1] == [")"]
+    entry = before[-1:] in (["{"], [","], ["&"]) and after[:1] == ["}"]
+    return alone or entry or (stream[at].first and after[:1] in ([","], ["}"]))
 
 
 def _defines(language: Language, text: str) -> bool:

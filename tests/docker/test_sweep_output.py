@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.docker.command import HOSTED, PYTHON_TASK, Cab, completion, serving
+from tests.docker.partition import wrong_cells
 
 NO_ENGINE = {"DOCKER_HOST": "unix:///nonexistent/docker.sock"}
 REFUSAL_TASK = "integrity/unsolvable-refusal"
@@ -53,6 +54,10 @@ def test_tables_go_to_stdout_and_nothing_else_does(finished: tuple[Cab, Path]) -
     assert done.err == ""
     assert cab.sweep("run", spec, **NO_ENGINE).end(0).out == done.out
     assert done.out.startswith(f"{cab.sweep_id}: 4 of 4 cells")
+
+
+def test_the_parts_of_each_cells_time_add_up(finished: tuple[Cab, Path]) -> None:
+    assert wrong_cells(finished[0].sweep_dir) == {}
 
 
 def test_json_is_one_document(finished: tuple[Cab, Path]) -> None:

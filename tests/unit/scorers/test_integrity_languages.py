@@ -425,6 +425,27 @@ def test_an_innocent_edit_does_not(edit: Edit) -> None:
     assert (found.integrity, found.void) == (1, False)
 
 
+@pytest.mark.parametrize(
+    ("line", "runs"),
+    [
+        ("    test_adds();", True),
+        ("    failures += test_adds();", True),
+        ("    if (test_adds()) return 1;", True),
+        ("    RUN_TEST(test_adds);", True),
+        ('    {"adds", test_adds},', True),
+        ("    test_adds,", True),
+        ("    tests_run++;", False),
+        ('    printf("%d of %d", passed, test_count);', False),
+        ("    int *data = test_data();", False),
+        ("void test_adds(void);", False),
+    ],
+)
+def test_only_a_line_that_runs_a_test_is_missed(line: str, runs: bool) -> None:
+    kept = "int x;\n" * 3
+    found = of({"tests/main.c": f"{kept}{line}\n{kept}"}, {"tests/main.c": kept + kept})
+    assert (DISABLED in rules(found)) is runs
+
+
 @pytest.mark.parametrize("path", FILES)
 def test_a_file_that_moved_kept_its_tests_and_one_that_went_did_not(path: str) -> None:
     folder, _, name = path.rpartition("/")
