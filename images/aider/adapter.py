@@ -26,7 +26,10 @@ ADAPTER = Adapter(
     tty=True,
     state_globs=("/.aider.chat.history.md", "/.aider.input.history", "/.aider.tags.cache.v*/"),
     state_lines={".gitignore": (".aider*", ".env")},
-    side_prompts=("generates concise, one-line Git commit messages", "*Briefly* summarize this partial conversation"),
+    side_prompts=(
+        "generates concise, one-line Git commit messages",
+        "*Briefly* summarize this partial conversation",
+    ),
     deviations=(
         Deviation(
             what="the model is openai/<id>, at the measured endpoint",
