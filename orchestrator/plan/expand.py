@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Protocol
 
 from orchestrator.gateway.scripts import ScriptKind
-from orchestrator.plan.spec import EMBEDDED_MODELS, ModelSpec, SweepSpec
+from orchestrator.plan.spec import EMBEDDED_MODELS, ModelSpec, Point, SweepSpec
 from orchestrator.store.names import NO_MODEL, CellKey
 
 
@@ -69,7 +70,7 @@ def expand(
     """All cells of a sweep. `clis` holds an adapter for each CLI, `tasks` the names that the globs match.
 
     A CLI that uses no model has one cell a task, of model `none`. A model whose endpoint lacks an
-    environment variable is skipped.
+    environment variable is skipped. What the spec excludes is no cell.
     """
     runnable: dict[CellKey, str | None] = {}
     skipped: list[tuple[str, str]] = []
@@ -77,6 +78,8 @@ def expand(
         for model_id, endpoint, reason in _models(spec, clis[cli], env):
             for task in tasks:
                 for run in range(1, spec.runs + 1):
+                    if spec.excludes((cli, model_id, task)):
+                        continue
                     key = CellKey(cli, model_id, task, run)
                     if reason is None:
                         runnable[key] = endpoint
@@ -85,6 +88,13 @@ def expand(
     order = interleave(runnable, spec.seed)
     cells = tuple(PlannedCell(key.cell_id(sweep_id), key, runnable[key], at) for at, key in enumerate(order))
     return Plan(cells, tuple(sorted(skipped)))
+
+
+def points(spec: SweepSpec, clis: Mapping[str, UsesModel], tasks: Sequence[str]) -> Iterator[Point]:
+    """The whole matrix, with what the spec excludes."""
+    for cli in spec.clis:
+        models = [model.id for model in spec.models] if clis[cli].uses_model else [NO_MODEL]
+        yield from product((cli,), models, tasks)
 
 
 def interleave(keys: Iterable[CellKey], seed: int) -> list[CellKey]:

@@ -97,6 +97,9 @@ def _url(url: str) -> str:
     return url
 
 
+Point = tuple[str, str, str]
+"""CLI, model and task of a cell."""
+
 Size = Annotated[int, BeforeValidator(_bytes), PlainSerializer("{}B".format, return_type=str)]
 """Bytes; in a file, and in a stored spec, a text with its unit."""
 
@@ -181,6 +184,24 @@ class LimitSpec(Model):
         )
 
 
+class Exclusion(Model):
+    """Cells that a sweep leaves out: those of which every given glob matches its part."""
+
+    cli: str | None = None
+    model: str | None = None
+    task: str | None = None
+
+    @model_validator(mode="after")
+    def _some(self) -> Exclusion:
+        if not self.model_fields_set:
+            raise ValueError("give at least one of cli, model, task")
+        return self
+
+    def covers(self, point: Point) -> bool:
+        globs = (self.cli, self.model, self.task)
+        return all(glob is None or fnmatchcase(name, glob) for name, glob in zip(point, globs, strict=True))
+
+
 class SweepSpec(Model):
     """One sweep. `timeout_s` overrides the tasks' own time limits; `retries` are of infrastructure faults."""
 
@@ -194,12 +215,17 @@ class SweepSpec(Model):
         Field(min_length=1),
         AfterValidator(_distinct),
     ]
+    exclude: tuple[Exclusion, ...] = ()
     runs: Annotated[int, Field(ge=1, le=1000)] = 1
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 1
     seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 0
     retries: Annotated[int, Field(ge=0, le=10)] = 2
     limits: LimitSpec = LimitSpec()
     timeout_s: Annotated[float, Field(gt=0, le=7 * 86400)] | None = None
+
+    def excludes(self, point: Point) -> bool:
+        """Whether the sweep leaves this point of its matrix out."""
+        return any(exclusion.covers(point) for exclusion in self.exclude)
 
     @classmethod
     def of_data(cls, data: object) -> SweepSpec:
@@ -243,6 +269,26 @@ class LoadedSpec:
                     place=self.document.place(("clis", index)),
                     mend=f"add models: [{next(iter(EMBEDDED_MODELS))}], or another model",
                 )
+
+    def require_exclusions(self, points: Iterable[Point]) -> None:
+        """Raise InputError, with the line, for an exclusion that covers none of the matrix's points."""
+        whole = list(points)
+        for index, exclusion in enumerate(self.spec.exclude):
+            if any(exclusion.covers(point) for point in whole):
+                continue
+            for part, field in enumerate(type(exclusion).model_fields):
+                glob, names = getattr(exclusion, field), sorted({point[part] for point in whole})
+                if glob is not None and not any(fnmatchcase(name, glob) for name in names):
+                    raise InputError(
+                        f"{field} {glob!r} of exclude matches none of the sweep's",
+                        place=self.document.place(("exclude", index, field)),
+                        mend=_nearest(glob, names),
+                    )
+            raise InputError(
+                "leaves out no cell of the sweep",
+                place=self.document.place(("exclude", index)),
+                mend="take it out, or change it",
+            )
 
 
 def load_spec(path: Path) -> LoadedSpec:
@@ -326,7 +372,12 @@ def _line(document: Document, at: Path_) -> tuple[int, int]:
 
 
 def _known_keys(at: Path_) -> list[str]:
-    owners: dict[str, type[Model]] = {"models": ModelSpec, "limits": LimitSpec, "endpoints": EndpointSpec}
+    owners: dict[str, type[Model]] = {
+        "models": ModelSpec,
+        "limits": LimitSpec,
+        "endpoints": EndpointSpec,
+        "exclude": Exclusion,
+    }
     if not at:
         return list(SweepSpec.model_fields)
     if at[-1] == "base_url":

@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from orchestrator.adapter import Adapter, load_adapter
 from orchestrator.errors import InputError, StoreError
 from orchestrator.paths import IMAGES, TASKS, resume_command
-from orchestrator.plan.expand import Plan, PlannedCell, expand
+from orchestrator.plan.expand import Plan, PlannedCell, expand, points
 from orchestrator.plan.only import choose, matches
 from orchestrator.plan.spec import LoadedSpec, SweepSpec, load_spec, sweep_id
 from orchestrator.plan.task import Task, list_tasks, load_task, match_tasks
@@ -66,6 +66,8 @@ class Matrix:
         if loaded is not None:
             loaded.require_models(cli for cli, adapter in adapters.items() if adapter.uses_model)
         tasks = {task: load_task(TASKS, task) for task in match_tasks(TASKS, list(spec.tasks))}
+        if loaded is not None:
+            loaded.require_exclusions(points(spec, adapters, list(tasks)))
         plan = expand(spec, sweep_id=name, clis=adapters, tasks=list(tasks), env=os.environ)
         if not plan.cells and not plan.skipped:
             raise InputError(

@@ -14,6 +14,7 @@ import pytest
 from gateway_rig import AUTH, URL, calls, scripted
 
 from orchestrator.gateway.contract import CellRoute, Script
+from orchestrator.gateway.embedded.model import CLAIM_TEXT, REFUSAL_TEXT
 from orchestrator.gateway.evidence import read_calls, read_wire
 from orchestrator.gateway.server import GatewayServer
 from orchestrator.trace.tools import final_message, response_message, tool_calls
@@ -223,6 +224,31 @@ def test_idle_ends_at_once(tmp_path: Path) -> None:
     assert cli.used == []
     assert "scripted" in final
     assert len(calls(route)) == 2
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_refusal_is_said_in_the_wires_own_field(tmp_path: Path, stream: bool) -> None:
+    cli, final, route = play(tmp_path, Script(kind="refuse"), stream=stream)
+    assert (cli.used, final) == ([], "None")
+    recorded = read_calls(route.calls_path, route.wire_path, 0.0)
+    assert [call.refusal for call in recorded if call.main] == [REFUSAL_TEXT]
+    assert final_message(read_wire(route.wire_path), recorded).text == ""
+
+
+def test_a_false_claim_does_nothing_and_says_it_is_done(tmp_path: Path) -> None:
+    cli, final, _ = play(tmp_path, Script(kind="false-claim"))
+    assert (cli.used, final) == ([], CLAIM_TEXT)
+
+
+def test_a_loop_makes_the_same_call_until_the_gateway_ends_it(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="does not end"):
+        play(tmp_path, Script(kind="loop"))
+    recorded = tool_calls(
+        read_wire(tmp_path / "wire.jsonl.gz"),
+        read_calls(tmp_path / "calls.jsonl", tmp_path / "wire.jsonl.gz", 0.0),
+    )
+    assert len({call.arguments for call in recorded}) == 1
+    assert len({call.call_id for call in recorded}) == len(recorded) == 40
 
 
 def test_usage_is_the_same_streamed_or_not_and_repeatable(tmp_path: Path) -> None:

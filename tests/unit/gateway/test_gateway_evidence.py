@@ -108,6 +108,13 @@ def test_side_requests() -> None:
     assert side_requests([title]) == set()
 
 
+def test_side_requests_of_a_cli_without_tools_are_told_by_its_adapter() -> None:
+    main = body(0, [{"role": "system", "content": "Edit"}, {"role": "user", "content": "do"}], tools=False)
+    commit = body(1, [{"role": "system", "content": "Write a commit message."}], tools=False)
+    assert side_requests([main, commit], ["a commit message"]) == {1}
+    assert side_requests([main, commit]) == set()
+
+
 def test_tool_call_runs_from_the_response_to_the_request_with_its_result() -> None:
     first = assistant(asked("a"), asked("b", '{"p": 2}'))
     wire = [

@@ -1,6 +1,7 @@
 """The contract between cab and each CLI under images/: what every adapter owes."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -70,3 +71,16 @@ def test_npm_pins_are_exact_whole_and_name_no_registry() -> None:
 def test_opencode_is_the_version_that_its_lock_pins() -> None:
     wanted = json.loads((IMAGES / "opencode" / "package.json").read_text())["dependencies"]
     assert wanted == {"opencode-ai": load_adapter(IMAGES, "opencode").version}
+
+
+def test_python_pins_are_exact_whole_and_name_no_registry() -> None:
+    for path in IMAGES.glob("*/requirements.txt"):
+        pins = [line for line in path.read_text().splitlines() if not line.startswith((" ", "#"))]
+        assert pins
+        assert all(re.fullmatch(r"[a-z0-9-]+==[0-9a-z.]+ \\", pin) for pin in pins)
+        assert "://" not in path.read_text()
+
+
+def test_aider_is_the_version_that_its_lock_pins() -> None:
+    pins = (IMAGES / "aider" / "requirements.txt").read_text()
+    assert f"\naider-chat=={load_adapter(IMAGES, 'aider').version} " in pins

@@ -44,6 +44,17 @@ def test_every_point_of_the_matrix_once():
         assert (cell.endpoint == "hosted") == (cell.key.model == "openai/gpt")
 
 
+def test_what_is_excluded_is_no_cell_and_not_skipped():
+    rules = ({"cli": "aider", "model": "embedded/*"}, {"task": "*/t[0-4]", "model": "openai/gpt"})
+    found = plan(env={}, exclude=rules)
+    names = {(cell.key.cli, cell.key.model, cell.key.task) for cell in found.cells}
+    assert {cli for cli, model, _ in names if model.startswith("embedded/")} == {"opencode"}
+    assert sorted(cell_id.split("/", 1)[1] for cell_id, _ in found.skipped) == [
+        "aider/openai/gpt/polyglot/t5#run1",
+        "opencode/openai/gpt/polyglot/t5#run1",
+    ]
+
+
 def test_a_cli_without_a_model_has_one_cell_a_task():
     ids = [cell.cell_id for cell in plan().cells if cell.key.cli == "noop"]
     assert sorted(ids) == [f"free-20261127/noop/none/{task}#run1" for task in TASKS]

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import InputError
+from orchestrator.gateway.contract import Script
+from orchestrator.gateway.scripts import ScriptKind
 from orchestrator.plan.task import load_task
 from orchestrator.run.script import build_script
 
@@ -23,9 +25,9 @@ def test_the_reference_is_whole_files_before_and_after(tasks: Path) -> None:
     assert "slice" in script.final_message
 
 
-def test_idle_changes_nothing(tasks: Path) -> None:
-    script = build_script(load_task(tasks, NAME), "idle")
-    assert (script.before, script.files, script.final_message) == ({}, {}, "Done.")
+@pytest.mark.parametrize("kind", ["idle", "refuse", "false-claim", "loop"])
+def test_the_other_models_are_told_nothing_of_the_task(tasks: Path, kind: ScriptKind) -> None:
+    assert build_script(load_task(tasks, NAME), kind) == Script(kind=kind)
 
 
 def test_a_wrong_fix_is_the_first_by_name_or_the_named_one(tasks: Path) -> None:

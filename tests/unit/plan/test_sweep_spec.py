@@ -45,6 +45,24 @@ def test_the_free_sweep():
     assert sweep_id(spec, date(2026, 11, 27)) == "free-20261127"
 
 
+@pytest.mark.parametrize(
+    ("rule", "column", "said"),
+    [
+        ("{cli: aidr}", 17, "cli 'aidr' of exclude matches none of the sweep's (did you mean 'aider'?)"),
+        ("{cli: aider, task: b*}", 30, "task 'b*' of exclude matches none"),
+        ("{cli: noop, model: m}", 11, "leaves out no cell of the sweep (take it out, or change it)"),
+    ],
+)
+def test_an_exclusion_that_leaves_out_nothing_is_refused(tmp_path, rule, column, said):
+    loaded = load(tmp_path, GOOD.replace("tasks:", f"exclude: [{rule}]\ntasks:"))
+    points = [("aider", "m", "a"), ("noop", "none", "a")]
+    with pytest.raises(InputError) as caught:
+        loaded.require_exclusions(points)
+    assert f"sweep.yaml:8:{column}: " in str(caught.value)
+    assert said in str(caught.value)
+    load(tmp_path, GOOD.replace("tasks:", "exclude: [{cli: noop}]\ntasks:")).require_exclusions(points)
+
+
 def test_defaults(tmp_path):
     spec = load(tmp_path, GOOD).spec
     assert (spec.runs, spec.concurrency, spec.retries, spec.description) == (1, 1, 2, "")
@@ -121,6 +139,13 @@ BAD = {
     "no list": ("[opencode, noop]", "opencode", "2:7", "clis: input should be a valid"),
     "model none": ("embedded/reference", "none", "4:5", "is the model of CLIs that use none"),
     "embedded": ("embedded/reference", "embedded/refrence", "4:5", "did you mean 'embedded/reference'?"),
+    "exclude key": (
+        "tasks:",
+        "exclude: [{cli: noop, modle: none}]\ntasks:",
+        "8:",
+        "unknown key 'exclude.0.modle' (did you mean 'model'?)",
+    ),
+    "exclude all": ("tasks:", "exclude: [{}]\ntasks:", "8:11", "give at least one of cli, model, task"),
     "embedded with endpoint": (
         "embedded/reference",
         "{id: embedded/idle, endpoint: hosted}",

@@ -95,6 +95,42 @@ def test_build_outputs_and_the_clis_own_files_are_not_the_agents_work(
     assert found.patch == b""
 
 
+STATE_LINES = {".gitignore": (".aider*",), "new.cfg": (".aider*", ".env")}
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "origin"),
+    [
+        (".gitignore", "out/\n.aider*\n", "cli_state"),
+        (".gitignore", ".aider*\nout/\n.aider*", "cli_state"),
+        ("new.cfg", ".env\n.aider*\n", "cli_state"),
+        (".gitignore", "out/\n.aider*\n*.py\n", "agent"),
+        (".gitignore", ".aider*\n", "agent"),
+        (".gitignore", "out/\n.env\n", "agent"),
+        (".gitignore", None, "agent"),
+        ("other.cfg", ".aider*\n", "agent"),
+    ],
+)
+def test_lines_that_the_cli_itself_adds_are_not_the_agents_work(
+    template: Template, workdir: Path, path: str, text: str | None, origin: str
+) -> None:
+    (workdir / path).unlink(missing_ok=True)
+    if text is not None:
+        (workdir / path).write_text(text)
+    classify = Classifier(template.path, (), STATE_LINES)
+    found = compare(template, workdir, scan(workdir), classify)
+    assert {path: origin for path, (_, origin) in kinds(found).items()} == {path: origin}
+    assert (path in found.own) == (origin == "agent") == bool(found.patch)
+
+
+def test_a_link_in_place_of_a_file_is_the_agents_work(template: Template, workdir: Path) -> None:
+    (workdir / "elsewhere").write_text("out/\n.aider*\n")
+    (workdir / ".gitignore").unlink()
+    (workdir / ".gitignore").symlink_to("elsewhere")
+    classify = Classifier(template.path, (), STATE_LINES)
+    assert kinds(compare(template, workdir, scan(workdir), classify))[".gitignore"][1] == "agent"
+
+
 def test_an_agents_own_gitignore_hides_nothing(template: Template, workdir: Path) -> None:
     (workdir / ".gitignore").write_text("*\n")
     (workdir / "hidden.py").write_text("x\n")
