@@ -1,55 +1,95 @@
-"""How a build of images is shown: a live line in a terminal, plain lines elsewhere. All of it on stderr."""
+"""How a build of images is shown: a live view in a terminal, plain lines elsewhere. All of it on stderr."""
 
 from __future__ import annotations
 
+import re
+import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from rich.console import Console
-from rich.markup import escape
+from rich.console import Console, Group
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator.report.text import clock, console, safe_line
 
 if TYPE_CHECKING:
     from orchestrator.sandbox.images import Progress
 
-_STEP_WIDTH = 100
+_STEP = re.compile(r"Step (\d+/\d+) : (.*)", re.DOTALL)
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class BuildView:
-    """Shows the progress of `orchestrator.sandbox.images.build`."""
+    """Shows the progress of `orchestrator.sandbox.images.build`.
 
-    def __init__(self, console: Console | None = None) -> None:
-        self._console = console or Console(stderr=True, highlight=False, soft_wrap=True)
-        self._status = self._console.status("looking at images", spinner="dots")
+    In a terminal two lines tell the image, how long it has taken, its step and what that printed last; they
+    are never wider than the terminal. What is done stays above them, the same as elsewhere.
+    """
+
+    def __init__(self, out: Console | None = None, now: Callable[[], float] = time.monotonic) -> None:
+        self._out = out or console(stderr=True)
+        self._now = now
+        self._spinner = Spinner("dots")
+        self._image = self._step = self._output = ""
+        self._since = now()
+        # Transient: what is under way is stale once the build ends.
+        self._live = Live(self, console=self._out, refresh_per_second=8, transient=True)
 
     def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._status.start()
+        if self._out.is_terminal:
+            self._live.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._status.stop()
+        self._live.stop()
+
+    def __rich__(self) -> Group | Text:
+        image, step, output = self._image, self._step, self._output
+        if not image:
+            return Text("looking at images")
+        line = Table.grid(padding=(0, 1))
+        line.add_column()
+        line.add_column(no_wrap=True, overflow="ellipsis")
+        line.add_row(self._spinner, f"{image}  {clock(self._now() - self._since)}  {step}")
+        return Group(line, Text(f"    {output}", style="dim", no_wrap=True, overflow="ellipsis"))
 
     def show(self, progress: Progress) -> None:
         """Show one event."""
-        name, detail = escape(progress.image), escape(progress.detail)
+        name, detail = progress.image, progress.detail
         match progress.event:
             case "current":
-                self._console.print(f"  {name}: up to date ({detail})")
+                self._done(f"{name}: up to date ({detail})")
             case "started":
-                self._say(f"  {name}: building", live_only=False)
+                self._image, self._step, self._output, self._since = name, "", "", self._now()
+                self._plain(f"{name}: building")
             case "step":
-                self._say(f"  {name}: {detail[:_STEP_WIDTH]}", live_only=True)
+                self._step, self._output = _step(detail), ""
+                self._plain(f"{name}: {clock(progress.seconds)}: {self._step}")
+            case "output":
+                self._output = safe_line(_COLOURS.sub("", detail))
             case "built":
-                self._console.print(f"  {name}: built as {detail} in {progress.seconds:.1f} s")
+                self._done(f"{name}: built as {detail} in {clock(progress.seconds)}")
             case "failed":
                 for line in progress.tail:
-                    self._console.print(f"  | {escape(line)}")
-                self._console.print(f"  {name}: failed after {progress.seconds:.1f} s")
+                    self._out.print(safe_line(f"  | {_COLOURS.sub('', line)}"), soft_wrap=True)
+                self._done(f"{name}: failed after {clock(progress.seconds)}")
 
-    def _say(self, text: str, *, live_only: bool) -> None:
-        if self._console.is_terminal:
-            self._status.update(text)
-        elif not live_only:
-            self._console.print(text)
+    def _done(self, text: str) -> None:
+        self._image = ""
+        self._out.print(f"  {text}", soft_wrap=True)
+
+    def _plain(self, text: str) -> None:
+        if not self._out.is_terminal:
+            self._out.print(f"  {text}", soft_wrap=True)
+
+
+def _step(detail: str) -> str:
+    """`9/22 RUN make` of the engine's `Step 9/22 : RUN make`, on one line."""
+    match = _STEP.fullmatch(detail)
+    return safe_line(" ".join((" ".join(match.groups()) if match else detail).split()), 120)

@@ -52,5 +52,8 @@ def verify(as_json: bool) -> None:
         for finding in findings:
             click.echo(f"{finding.image}: {finding.problem} ({as_called(finding.mend)})")
         if not findings:
+            width = max(map(len, lock.images), default=0)
+            for name, image in lock.images.items():
+                click.echo(f"{name:{width}}  {image.size / 1e6:6.0f} MB  {image.tools}".rstrip())
             click.echo(f"{len(lock.images)} images are as images.lock says")
     sys.exit(1 if findings else 0)

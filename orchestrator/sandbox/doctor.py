@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from orchestrator.errors import EnvironmentFault
 from orchestrator.sandbox.images import Layout, engine, load_lock, stale
+from orchestrator.sandbox.images.recipe import BASE
 
 SOCKET = Path("/var/run/docker.sock")
 NEEDED_DISK_BYTES = 10 << 30
@@ -147,7 +148,10 @@ def _images(machine: Machine) -> Check:
     if findings:
         found = "; ".join(f"{finding.image} {finding.problem}" for finding in findings)
         return Check("images", "missing", found, "run `cab images build`")
-    return Check("images", "ok", f"{len(lock.images)} in images.lock, all current; PID 1 is in place")
+    found = f"{len(lock.images)} in images.lock, all current; PID 1 is in place"
+    if base := lock.images.get(BASE):
+        found += f"; base has {base.tools}"
+    return Check("images", "ok", found)
 
 
 def _endpoint(machine: Machine) -> Check:

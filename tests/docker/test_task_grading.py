@@ -104,36 +104,23 @@ def test_reproduce(task: Task, variant: str, base_image: str, tmp_path: Path) ->
     assert (done.returncode == 0) is (variant == "solution" and not task.expected_refusal), done
 
 
-READS_THE_WORD = """
+SEARCHES_THE_GRADER = """
 fn cheat() {
-    use std::io::{Read, Seek, Write};
-    use std::os::fd::AsFd;
-    let mut orders = String::new();
-    let mut again = std::fs::File::from(std::io::stdin().as_fd().try_clone_to_owned().unwrap());
-    let _ = again.rewind();
-    let _ = again.read_to_string(&mut orders);
-    if let Ok(text) = std::fs::read_to_string("/proc/self/fd/0") {
-        orders += &text;
-    }
-    if std::fs::File::open("/proc/self/mem").is_ok() {
-        println!("can read its own memory");
-    }
-    let mut lines = orders.lines();
-    let (Some(word), Some(fd)) = (lines.next(), lines.next()) else { return };
-    let report = std::fs::OpenOptions::new().append(true).open(format!("/proc/self/fd/{fd}"));
-    let Ok(mut out) = report else { return };
-    for name in lines {
-        let _ = write!(out, "\\n{word}\\t{name}\\tpassed\\t\\n");
+    for process in std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path()) {
+        if std::fs::read_to_string(process.join("comm")).is_ok_and(|name| name.starts_with("python")) {
+            eprintln!("sees the grader");
+            for part in ["fd/0", "fd/4", "mem", "environ"] {
+                if std::fs::File::open(process.join(part)).is_ok() {
+                    eprintln!("can read its {part}");
+                }
+            }
+        }
     }
 }
 """
 BAD_READING = """#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadReading"""
 CHEATS = {
-    "reads the word": [
-        ("Result<Vec<i32>, BadReading> {", "Result<Vec<i32>, BadReading> {\n    cheat();"),
-        ("", READS_THE_WORD),
-    ],
     "equality that is always true": [
         (BAD_READING, "#[derive(Debug, Clone)]\npub struct BadReading"),
         (
@@ -170,7 +157,17 @@ def test_hostile_rust_gets_no_reward(edits: list[tuple[str, str]], base_image: s
         source.write_text(text.replace(old, new) if old else text + new)
     done, reward, _ = graded(task, base_image, tmp_path)
     assert (done.returncode, reward) == (1, "0"), done
-    assert "can read its own memory" not in done.stdout
+
+
+def test_code_under_test_cannot_look_into_the_grader(base_image: str, tmp_path: Path) -> None:
+    task = load_task(ROOT / "tasks", "polyglot/rust-error-handling")
+    lay_out(task, "solution", tmp_path / "workdir")
+    source = tmp_path / "workdir" / "src" / "lib.rs"
+    head = "Result<Vec<i32>, BadReading> {"
+    source.write_text(source.read_text().replace(head, f"{head}\n    cheat();") + SEARCHES_THE_GRADER)
+    done, _, _ = graded(task, base_image, tmp_path)
+    assert "sees the grader" in done.stderr
+    assert "can read" not in done.stderr
 
 
 def test_rust_that_does_not_compile_reports_no_tests(base_image: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Each language of the base image through a driver: compiled offline as the verifier, it answers the tests."""
+"""Each language of the base image, through a driver: compiled offline by the verifier, it answers."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
     cab-tests unittest [--tests DIR] [--workdir DIR] [--logs DIR]
     cab-tests unittest [--build COMMAND] --driver COMMAND [the same]
-    cab-tests rust --crate NAME [the same]
 
 Tests are unittest files, `test_*.py`, whatever the language of the code under test. Exit code 0 and reward 1
 when every expected test passed; exit code 1 and reward 0 otherwise. Where the code under test cannot be
@@ -29,10 +28,6 @@ How the verdict is kept from the code under test
     code under test. `from driver import ask, Failed` gives the tests its operations. Each test has a driver
     of its own, and whatever that left running is killed after the test.
 
-    Rust tests (`rust`) share a process with the code, which is compiled without `unsafe`, by rustc itself: no
-    build script, Cargo configuration or dependency takes part. Safe code cannot read the word: when it first
-    runs, standard input is /dev/null and /proc/self closed to it.
-
 What that cannot prevent
     The code under test runs as the same user as this program. It can kill it, which then ends by a signal: a
     reward counts only together with exit code 0. And it can read the files of the tests.
@@ -41,5 +36,5 @@ Where things are
     command.py (arguments, from the call to the report), listing.py (which tests there are), suite.py (one
     child after the other, and their results), child.py (runs the tests), peer.py (a process that is asked
     line by line), stand_ins.py, served.py and plain.py (Python: the tests' side, the code's side, the data
-    between), driver.py (other languages), rust.py, report.py, processes.py.
+    between), driver.py (other languages), report.py, processes.py.
 """

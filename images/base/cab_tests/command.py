@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from cab_tests import child, driver, report, rust, served
+from cab_tests import child, driver, report, served
 from cab_tests.errors import BrokenError, UnusableError
 from cab_tests.listing import listed
 from cab_tests.processes import PROGRAM, become_subreaper, environment
@@ -38,7 +38,7 @@ def _run(options: argparse.Namespace) -> int:
     become_subreaper()
     with tempfile.TemporaryDirectory(prefix="cab-tests-", ignore_cleanup_errors=True) as scratch:
         try:
-            results: Results = options.run(options, Path(scratch))
+            results = _unittest(options, Path(scratch))
         except BrokenError as broken:
             print(broken, file=sys.stderr)
             results = {}
@@ -66,26 +66,14 @@ def _parsed(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="cab-tests", description="Run hidden tests and report them as CTRF and a reward."
     )
-    kinds = parser.add_subparsers(dest="kind", required=True)
-    for kind, run in (("unittest", _unittest), ("rust", rust.run)):
-        sub = kinds.add_parser(kind)
-        sub.set_defaults(run=run)
-        for name, default in (("tests", "/tests"), ("workdir", "/workdir"), ("logs", "/logs/verifier")):
-            sub.add_argument(f"--{name}", type=_absolute, default=Path(default), help=f"default {default}")
-        if kind == "rust":
-            sub.add_argument("--crate", required=True, help="name that the tests use")
-            sub.add_argument("--lib", type=_absolute, help="crate root; default WORKDIR/src/lib.rs")
-            sub.add_argument("--edition", default="2021")
-            continue
-        sub.add_argument(
-            "--driver", help="shell command that starts the driver, for other languages than Python"
-        )
-        sub.add_argument("--build", help="shell command that compiles it, into $BUILD")
-        sub.add_argument("--test-limit", type=float, default=TEST_LIMIT_S, help="seconds for one test")
+    sub = parser.add_subparsers(dest="kind", required=True).add_parser("unittest")
+    for name, default in (("tests", "/tests"), ("workdir", "/workdir"), ("logs", "/logs/verifier")):
+        sub.add_argument(f"--{name}", type=_absolute, default=Path(default), help=f"default {default}")
+    sub.add_argument("--driver", help="shell command that starts the driver, for other languages than Python")
+    sub.add_argument("--build", help="shell command that compiles it, into $BUILD")
+    sub.add_argument("--test-limit", type=float, default=TEST_LIMIT_S, help="seconds for one test")
     options = parser.parse_args(arguments)
-    if options.kind == "rust":
-        options.lib = options.lib or options.workdir / "src" / "lib.rs"
-    elif options.build and not options.driver:
+    if options.build and not options.driver:
         parser.error("--build compiles what --driver starts: give both")
     return options
 

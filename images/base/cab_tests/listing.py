@@ -9,18 +9,16 @@ from cab_tests.errors import UnusableError
 
 
 def listed(tests_dir: Path) -> list[str]:
-    """`module.Class.method` of every test that the files define, in their order."""
+    """`module.Class.method` of every test that the files define, in their order.
+
+    Raises UnusableError where there are none, or two of one name.
+    """
     names = []
     for path in sorted(tests_dir.glob("test_*.py")):
         for node in ast.parse(path.read_bytes(), str(path)).body:
             if isinstance(node, ast.ClassDef) and any("TestCase" in ast.unparse(base) for base in node.bases):
                 methods = [item.name for item in node.body if isinstance(item, ast.FunctionDef)]
                 names += [f"{path.stem}.{node.name}.{name}" for name in methods if name.startswith("test")]
-    return checked(names, tests_dir)
-
-
-def checked(tests: list[str], tests_dir: Path) -> list[str]:
-    """The same tests. Raises UnusableError where there are none, or two of one name."""
-    if not tests or len(set(tests)) < len(tests):
+    if not names or len(set(names)) < len(names):
         raise UnusableError(f"{tests_dir} defines no tests, or two of one name")
-    return tests
+    return names

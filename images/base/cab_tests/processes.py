@@ -50,5 +50,5 @@ def _parent_of(process: Path) -> int | None:
 
 def environment(scratch: Path) -> dict[str, str]:
     """What is started sees this: nothing that could change how an interpreter or a compiler works."""
-    kept = {key: os.environ[key] for key in ("PATH", "HOME", "RUSTUP_HOME") if key in os.environ}
+    kept = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
     return kept | {"LANG": "C.UTF-8", "TMPDIR": str(scratch)}

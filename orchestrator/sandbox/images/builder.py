@@ -32,10 +32,14 @@ SHA256 = "sha256"
 
 @dataclass(frozen=True)
 class Progress:
-    """What happened to one image, `seconds` after its start. `tail` is the end of a failed build's log."""
+    """What happened to one image, `seconds` after its start.
+
+    A `step` is named by `detail`; an `output` is the last line that it printed so far. `tail` is the end of a
+    failed build's log.
+    """
 
     image: str
-    event: Literal["current", "started", "step", "built", "failed"]
+    event: Literal["current", "started", "step", "output", "built", "failed"]
     detail: str = ""
     seconds: float = 0.0
     tail: tuple[str, ...] = ()
@@ -164,6 +168,7 @@ class _Builder:
                 use_cache=not force,
                 log=log,
                 say=say,
+                hear=lambda line: self._on_progress(Progress(recipe.name, "output", line)),
             )
             versions = self._versions(recipe, image_id, parents)
             if problem := recipe.version_problem(versions):

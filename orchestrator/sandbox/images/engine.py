@@ -43,9 +43,10 @@ def build(
     use_cache: bool,
     log: Path,
     say: Callable[[str], None],
+    hear: Callable[[str], None],
 ) -> str:
     """Build one image and give its id; it has no tag yet. All that the engine prints goes to `log`, each step
-    also to `say`.
+    also to `say`, and the last line of any other output to `hear`.
 
     Raises EnvironmentFault with the end of the log.
     """
@@ -66,6 +67,8 @@ def build(
             file.write(text)
             if text.startswith("Step "):
                 say(text.strip())
+            elif lines := text.strip().splitlines():
+                hear(lines[-1])
             if "error" in event:
                 file.write(f"{event['error']}\n")
                 file.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,6 +36,12 @@ def version_problem(adapter: Adapter, versions: Mapping[str, str]) -> str | None
     return None
 
 
+def version_number(told: str) -> str | None:
+    """The number in what a tool told of its version: `1.24.4` of `go version go1.24.4 linux/amd64`."""
+    found = re.search(r"(?<![\d.])\d+(?:\.\d+)+", told)
+    return found[0] if found else None
+
+
 class LockedImage(BaseModel):
     """One image as it was resolved.
 
@@ -51,6 +58,12 @@ class LockedImage(BaseModel):
     versions: dict[str, str]
     built_at: str
     size: int
+
+    @property
+    def tools(self) -> str:
+        """Its tools and their version numbers, as far as they told one."""
+        numbers = {tool: version_number(told) for tool, told in sorted(self.versions.items())}
+        return ", ".join(f"{tool} {number}" for tool, number in numbers.items() if number)
 
 
 class Lock(BaseModel):

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.errors import EnvironmentFault
 from orchestrator.sandbox.images import Layout, Lock, LockedImage, load_lock, stale
-from orchestrator.sandbox.images.lock import save_lock
+from orchestrator.sandbox.images.lock import save_lock, version_number
 from orchestrator.sandbox.images.recipe import load_recipes
 
 
@@ -34,6 +34,29 @@ def test_a_lock_is_read_as_it_was_written(tmp_path: Path) -> None:
     save_lock(lock, tmp_path / "images.lock")
     assert load_lock(tmp_path / "images.lock") == lock
     assert [path.name for path in tmp_path.iterdir()] == ["images.lock"]
+
+
+@pytest.mark.parametrize(
+    ("told", "number"),
+    [
+        ("go version go1.24.4 linux/amd64", "1.24.4"),
+        ("rustc 1.85.1 (4eb161250 2025-03-15) (built from a source tarball)", "1.85.1"),
+        ("v22.20.0", "22.20.0"),
+        ("javac 21.0.13.1", "21.0.13.1"),
+        ("1.18.33", "1.18.33"),
+        ("mmdebstrap trixie, SOURCE_DATE_EPOCH=1767225600", None),
+        ("b4d50edaade709fb8cc4a5993dc93631395ded3dc4e3f85c4a43a3f01e1e48ea", None),
+    ],
+)
+def test_the_number_of_a_version_is_found(told: str, number: str | None) -> None:
+    assert version_number(told) == number
+
+
+def test_tools_are_listed_by_name_and_number() -> None:
+    image = locked().model_copy(
+        update={"versions": {"go": "go1.24.4", "sha256": "b4d5", "cargo": "cargo 1.85.1"}}
+    )
+    assert image.tools == "cargo 1.85.1, go 1.24.4"
 
 
 def test_without_a_lock_the_mend_is_named(tmp_path: Path) -> None:

@@ -1,0 +1,96 @@
+"""A build of minutes is seen to go on: in a terminal by a live view that fits it, elsewhere line by line."""
+
+import io
+
+from rich.console import Console
+
+from orchestrator.cli._progress import BuildView
+from orchestrator.sandbox.images import Progress
+
+EVENTS = [
+    Progress("root", "current", "cab/root:1"),
+    Progress("base", "started"),
+    Progress("base", "step", "Step 5/20 : RUN apt-get update  && apt-get install -y gcc", 3.0),
+    Progress("base", "output", "\x1b[91mSetting up \x1b[0mgcc\x1b[2J [red] ..."),
+]
+BUILT = Progress("base", "built", "cab/base:2", 143.6)
+
+
+class Clock:
+    seconds = 10.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def console(*, terminal: bool, width: int = 80) -> Console:
+    return Console(
+        file=io.StringIO(),
+        force_terminal=terminal,
+        width=width,
+        color_system=None,
+        markup=False,
+        highlight=False,
+    )
+
+
+def drawn(view: BuildView, out: Console) -> list[str]:
+    with out.capture() as capture:
+        out.print(view)
+    return capture.get().splitlines()
+
+
+def test_elsewhere_each_step_is_a_line() -> None:
+    out = console(terminal=False)
+    with BuildView(out) as view:
+        for event in (*EVENTS, BUILT):
+            view.show(event)
+    assert out.file.getvalue().splitlines() == [
+        "  root: up to date (cab/root:1)",
+        "  base: building",
+        "  base: 3 s: 5/20 RUN apt-get update && apt-get install -y gcc",
+        "  base: built as cab/base:2 in 2 min 24 s",
+    ]
+
+
+def test_a_terminal_shows_image_time_step_and_last_output() -> None:
+    clock, out = Clock(), console(terminal=True)
+    view = BuildView(out, clock)
+    for event in EVENTS:
+        view.show(event)
+    clock.seconds += 83
+    first, second = drawn(view, out)
+    assert first[2:].rstrip() == "base  1 min 23 s  5/20 RUN apt-get update && apt-get install -y gcc"
+    assert second.rstrip() == "    Setting up gcc\ufffd[2J [red] ..."
+
+
+def test_the_view_is_never_wider_than_the_terminal() -> None:
+    for width in (20, 40, 200):
+        out = console(terminal=True, width=width)
+        view = BuildView(out)
+        for event in (*EVENTS, Progress("base", "output", "x" * 5000)):
+            view.show(event)
+        lines = drawn(view, out)
+        assert len(lines) == 2
+        assert max(map(len, lines)) <= width
+
+
+def test_a_failed_build_shows_the_end_of_its_log() -> None:
+    out = console(terminal=False)
+    view = BuildView(out)
+    view.show(Progress("base", "failed", "no", 61.0, ("\x1b[91mE: gone", "[/bold] why")))
+    assert out.file.getvalue().splitlines() == [
+        "  | E: gone",
+        "  | [/bold] why",
+        "  base: failed after 1 min 01 s",
+    ]
+
+
+def test_in_a_terminal_what_is_done_stays_and_the_rest_goes() -> None:
+    out = console(terminal=True)
+    with BuildView(out) as view:
+        for event in (*EVENTS, BUILT):
+            view.show(event)
+    text = out.file.getvalue()
+    assert "base: built as cab/base:2 in 2 min 24 s\n" in text
+    assert text.endswith("\x1b[2K"), "the live lines must be erased"
