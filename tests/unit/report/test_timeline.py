@@ -37,9 +37,7 @@ def test_a_cell_of_eighty_columns(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     message = "AssertionError: 'olleh' != 'hello' " + "x" * 60
-    tests = [
-        TestResult(name=f"test_hidden.Case.test_{name}", status="failed", message=message) for name in "abcde"
-    ]
+    tests = [TestResult(name=name, status="failed", message=message) for name in "abcde"]
     found = evidence(
         phases={
             "setup": Span(start=0, end=1),
@@ -74,7 +72,7 @@ def test_a_cell_of_eighty_columns(
     assert whose[".cli/cache"].endswith("the CLI's own")
     end = lines[-9:]
     assert end[0] == ""
-    assert end[1] == "  failed: test_hidden.Case.test_a"
+    assert end[1] == "  failed: a"
     assert end[2].startswith("    AssertionError: 'olleh' != 'hello' x")
     assert end[-2] == "  … 2 tests more above"
     assert end[-1] == lines[0]
