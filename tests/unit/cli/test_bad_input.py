@@ -1,4 +1,7 @@
-"""Bad input: one line that says what, where and how to mend it, exit code 2, and nothing written."""
+"""Bad input: one line that says what, where and how to mend it, exit code 2, and nothing written.
+
+That no engine answers, and that it may not be used, is tried in tests/docker/test_sweep_output.py.
+"""
 
 from __future__ import annotations
 
@@ -106,10 +109,6 @@ def test_a_glob_that_names_nothing(refused: Callable[..., str], dry_run: tuple[s
 @pytest.mark.parametrize("option", ["--runs", "--concurrency"])
 def test_a_number_out_of_range(refused: Callable[..., str], option: str) -> None:
     assert f"Invalid value for '{option}': 0 is not in the range" in refused(GOOD, option, "0")
-
-
-def test_no_engine(refused: Callable[..., str]) -> None:
-    assert "no Docker engine answers" in refused()
 
 
 @pytest.mark.parametrize(
