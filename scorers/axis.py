@@ -10,7 +10,9 @@ from scorers.evidence import Model
 class Axis(Model):
     """The result of one axis. `reasons` names, for every field that is null, why it is."""
 
-    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
+    model_config = ConfigDict(
+        validate_by_name=True, validate_by_alias=True, serialize_by_alias=True, defer_build=True
+    )
 
     reasons: dict[str, str] = Field(default_factory=dict)
 

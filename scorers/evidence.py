@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 class Model(BaseModel):
     """Frozen, and unknown fields are refused: stored evidence never loses a field silently."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class RefusalRule(Model):

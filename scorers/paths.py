@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
-from pathspec import GitIgnoreSpec
-
 from scorers.evidence import TaskFacts
 
 _TEST_DIRECTORIES = {"test", "tests", "spec", "__tests__", "__snapshots__", "testdata"}
@@ -36,6 +34,9 @@ class Globs:
     """A set of gitignore-style patterns."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
+        # Imported here: a command that matches no path need not wait for it.
+        from pathspec import GitIgnoreSpec
+
         self._spec = GitIgnoreSpec.from_lines(list(patterns))
 
     def __contains__(self, path: str) -> bool:

@@ -19,7 +19,7 @@ from orchestrator.gateway.scripts import ScriptKind
 
 
 class Message(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class Endpoint(Message):

@@ -31,7 +31,7 @@ class Proof(BaseModel):
     `ref_diff_lines` counts lines added and removed by the reference; `runs` its verifications.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     schema_version: int = Field(default=SCHEMA_VERSION, ge=SCHEMA_VERSION, le=SCHEMA_VERSION)
     content_hash: str

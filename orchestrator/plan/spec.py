@@ -105,7 +105,7 @@ Size = Annotated[int, BeforeValidator(_bytes), PlainSerializer("{}B".format, ret
 
 
 class Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, defer_build=True)
 
 
 class EnvName(Model):
@@ -347,6 +347,8 @@ def _explain(error: ValidationError, document: Document) -> InputError:
         return InputError(
             f"the key {name!r} is missing", place=document.place(at[:-1]), mend=f"add {at[-1]}: …"
         )
+    if fault["type"] in ("string_type", "model_type") and isinstance(fault["input"], bool | int | float):
+        return InputError(f"{name}: is no text but a number", place=document.place(at), mend="quote it")
     message = fault["msg"].removeprefix("Value error, ")
     thing = message if fault["type"] == "value_error" else f"{message[0].lower()}{message[1:]}"
     return InputError(f"{name}: {thing}", place=document.place(at), mend="see sweeps/free.yaml for the form")

@@ -38,7 +38,7 @@ Seconds = Annotated[float, Field(gt=0)]
 class _Table(BaseModel):
     """One table of task.toml: frozen, and unknown keys are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class CabFields(_Table):
@@ -84,7 +84,7 @@ class CabFields(_Table):
 class _Metadata(BaseModel):
     """`[metadata]` is free-form in Harbor; only `cab` is ours to check."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
 
     cab: CabFields
 
@@ -121,7 +121,7 @@ class _TaskToml(_Table):
 class Solution(BaseModel):
     """A change to the workdir as data: `files/` holds whole files as they are afterwards."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     path: Path
 

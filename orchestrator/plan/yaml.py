@@ -22,6 +22,7 @@ Path_ = tuple[str | int, ...]
 
 _TAG = "tag:yaml.org,2002:"
 _MAX_DEPTH = 16
+_MAX_BYTES = 1 << 20
 _ALIAS_MEND = 'write the value out; quote a glob: "*"'
 
 
@@ -50,12 +51,15 @@ class Document:
 def load(path: Path) -> Document:
     """Read one YAML document. Raises InputError with file, line and column."""
     try:
-        raw = path.read_bytes()
+        with path.open("rb") as file:
+            raw = file.read(_MAX_BYTES + 1)
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError("is not UTF-8", place=str(path), mend="save it as UTF-8") from None
     except OSError as error:
         raise InputError(error.strerror or str(error), place=str(path), mend="give a readable file") from None
+    if len(raw) > _MAX_BYTES:
+        raise InputError(f"is larger than {_MAX_BYTES >> 20} MiB", place=str(path), mend="give a sweep file")
     try:
         node = YAML(typ="safe", pure=True).compose(text)
     except MarkedYAMLError as error:

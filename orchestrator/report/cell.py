@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from rich.cells import cell_len
 from rich.console import Console
 
 from orchestrator.paths import near
@@ -124,16 +125,16 @@ def _print_in_short(out: Console, record: CellRecord, evidence: Evidence) -> Non
     found = evidence.verification
     failed = [test for test in found.tests if test.status != "passed"] if found else []
     said: list[str] = []
-    for test in failed[:IN_SHORT_TESTS]:
-        said.append(f"  {test.status}: {safe_line(test.name, LINE)}{_message(test)}")
     if len(failed) > IN_SHORT_TESTS:
         said.append(f"  … {plural(len(failed) - IN_SHORT_TESTS, 'test')} more above")
     if found and not found.tests:
         said += [f"  | {line}" for line in _tail(found)[-IN_SHORT_LINES:]]
     if record.outcome.detail:
         said.append(f"  {safe_line(record.outcome.detail)}")
-    if said:
+    if failed or said:
         out.print()
+    for test in failed[:IN_SHORT_TESTS]:
+        _print_test(out, test)
     for line in said:
         _cut(out, line)
 
@@ -177,7 +178,7 @@ def _print_verification(out: Console, evidence: Evidence) -> None:
     passed = f"{len(found.tests) - len(failed)} of {plural(len(found.tests), 'test')} passed"
     _field(out, "verifier", f"{ended}, reward {number(found.reward)}, {passed}")
     for test in failed[:MAX_TESTS]:
-        _cut(out, f"  {test.status}: {safe_line(test.name, LINE)}{_message(test)}")
+        _print_test(out, test)
     if len(failed) > MAX_TESTS:
         out.print(f"  … {plural(len(failed) - MAX_TESTS, 'test')} more in evidence.json")
     if failed or found.exit_code != 0:
@@ -196,8 +197,15 @@ def _cut(out: Console, line: str) -> None:
     out.print(line, no_wrap=True, overflow="ellipsis")
 
 
-def _message(test: TestResult) -> str:
-    return f": {safe_line(test.message.strip(), LINE)}" if test.message else ""
+def _print_test(out: Console, test: TestResult) -> None:
+    """A test and what it said, which gets a line of its own where it would be cut off."""
+    name = f"  {test.status}: {safe_line(test.name, LINE)}"
+    message = safe_line(test.message.strip(), LINE) if test.message else ""
+    if message and cell_len(name) + 2 + cell_len(message) > out.width:
+        _cut(out, name)
+        _cut(out, f"    {message}")
+    else:
+        _cut(out, f"{name}: {message}" if message else name)
 
 
 def _print_calls(out: Console, evidence: Evidence) -> None:

@@ -19,7 +19,7 @@ from orchestrator.store.running import Runner, UnderWay
 def print_runner(runner: Runner, out: Console) -> None:
     """Print who runs a sweep and its cells under way, the longest first; of a dead one, that it is dead."""
     if not runner.process.alive:
-        left = f"; {plural(len(runner.cells), 'cell')} under way were lost" if runner.cells else ""
+        left = f"; what is lost: {plural(len(runner.cells), 'cell')} under way" if runner.cells else ""
         out.print(f"its runner, process {runner.process.pid}, has died{left}")
         return
     cells = sorted(runner.cells, key=lambda cell: cell.since or 0)

@@ -432,15 +432,18 @@ class CellStore:
         fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            process = Process.this()
+            os.ftruncate(fd, 0)
+            write_all(fd, f"{process.pid} {process.start}\n".encode())
         except BlockingIOError:
             os.close(fd)
-            holder = (process := lock_holder(path)) and process.pid
+            holder = lock_holder(path)
             raise StoreError(
-                f"process {holder or 'unknown'} is running this sweep",
+                f"process {holder.pid if holder else 'unknown'} is running this sweep",
                 place=str(path),
                 mend="wait for it, or end it",
             ) from None
-        os.ftruncate(fd, 0)
-        process = Process.this()
-        write_all(fd, f"{process.pid} {process.start}\n".encode())
+        except OSError:
+            os.close(fd)
+            raise
         self._lock_fd = fd

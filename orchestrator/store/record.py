@@ -68,7 +68,7 @@ JsonObject = Annotated[dict[str, JsonValue], BeforeValidator(_finite)]
 
 
 class Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
 
 class Cab(Model):

@@ -93,6 +93,16 @@ BAD = {
     "number as key": ("name: free", "1: free", "1:1", "the key '1' is no text (quote it)"),
     "hexadecimal": ("name: free", "name: free\nseed: 0x1F", "2:7", "can be read in more than one way"),
     "date": ("name: free", "name: 2026-05-01", "1:7", "can be read in more than one way"),
+    "version as a name": ("name: free", "name: 1.10", "1:7", "name: is no text but a number (quote it)"),
+    "exponent as a name": ("name: free", "name: 1e3", "1:7", "'1e3' can be read in more than one way"),
+    "number as a CLI": ("[opencode, noop]", "[noop, 1.10]", "2:14", "is no text but a number (quote it)"),
+    "number as a model": ("embedded/reference", "1.5", "4:5", "is no text but a number (quote it)"),
+    "alias bomb": (
+        "name: free",
+        "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nname: free",
+        "1:4",
+        "anchors and aliases are not read here",
+    ),
     "no end": ('["polyglot/*"]', "[a", "", "is no YAML"),
     "two documents": ("tasks:", "---\ntasks:", "8:1", "another document"),
     "unknown key": ("name: free", "name: free\nconcurency: 2", "2:1", "did you mean 'concurrency'?"),
@@ -190,6 +200,8 @@ def test_a_bad_sweep_is_one_clear_line(tmp_path, case):
         (b"name: \x07", "is no YAML"),
         (b"", "holds no sweep"),
         (b"- a\n", "holds no sweep"),
+        (b"\xff\xfen\x00a\x00", "is not UTF-8"),
+        (b"# \n" * (1 << 19), "is larger than 1 MiB"),
         (b"[" * 600, "nested too deeply"),
         (b"[" * 20 + b"]" * 20, "nested too deeply"),
     ],
@@ -197,6 +209,15 @@ def test_a_bad_sweep_is_one_clear_line(tmp_path, case):
 def test_what_is_no_sweep_at_all(tmp_path, content, says):
     with pytest.raises(InputError, match=says):
         load(tmp_path, content)
+
+
+@pytest.mark.parametrize("name", ["no", "on", "y", "null_", "1.10.1"])
+def test_words_that_other_readers_of_yaml_bend_are_names(tmp_path, name):
+    assert load(tmp_path, GOOD.replace("name: free", f"name: {name}")).spec.name == name
+
+
+def test_a_byte_order_mark_is_no_part_of_the_file(tmp_path):
+    assert load(tmp_path, b"\xef\xbb\xbf" + GOOD.encode()).spec.name == "free"
 
 
 def test_a_missing_file_is_named(tmp_path):

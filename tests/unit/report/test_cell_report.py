@@ -302,5 +302,5 @@ def test_long_assertions_are_cut_to_the_width(shown):
     lines = shown(
         evidence(verification=verification(tests=[long], stdout_tail="y" * 180)), width=80
     ).splitlines()
-    cut = [line for line in lines if line.startswith(("  failed: a: assert x", "  | y"))]
+    cut = [line for line in lines if line.startswith(("    assert x", "  | y"))]
     assert [(len(line), line[-1]) for line in cut] == [(80, "…")] * 3  # the test once more at the end
