@@ -53,7 +53,7 @@ def edit(tasks_dir: Path, old: str, new: str, name: str = NAME) -> int:
         (
             'language = "python"',
             'language = "pyton"',
-            r"metadata\.cab\.language: .*'python' or 'rust' \(got 'pyton'\)",
+            r"metadata\.cab\.language: .*'python', .* or 'c' \(got 'pyton'\)",
         ),
         ('version = "1.0"', 'version = "7"', r"version: .*\(got '7'\)"),
         (

@@ -49,7 +49,15 @@ def test_the_ticket_does_not_speak_of_the_grader(task: Task) -> None:
 
 def test_build_outputs_are_ignored(task: Task) -> None:
     ignored = (task.workdir / ".gitignore").read_text()
-    assert {"python": "__pycache__/", "rust": "/target/"}[task.language] in ignored
+    outputs = {
+        "python": "__pycache__/",
+        "rust": "/target/",
+        "go": "*.test",
+        "java": "/build/",
+        "typescript": "/node_modules/",
+        "c": "/build/",
+    }
+    assert outputs[task.language] in ignored
 
 
 def test_scripts_can_be_run(task: Task) -> None:
