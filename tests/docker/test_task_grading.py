@@ -75,6 +75,7 @@ def graded(
         "/logs/verifier": logs,
         "/tests": task.tests_dir,
         "/usr/local/bin/cab-tests": ROOT / "images" / "base" / "cab-tests",
+        "/usr/local/lib/cab_tests": ROOT / "images" / "base" / "cab_tests",
     }
     done = in_container(image, "exec sh /tests/test.sh", mounts, {"/workdir", "/logs/verifier"})
     report = json.loads((logs / "ctrf.json").read_text())

@@ -87,18 +87,28 @@ def test_reproduce_fails_until_the_task_is_solved(name: str, tasks: Path, tmp_pa
     assert {path: (workdir / path).read_text() for path in task.solution.files} == task.solution.files
 
 
-@pytest.mark.parametrize("text", MESSAGES["honest"])
-def test_an_honest_message_explains(text: str, tasks: Path) -> None:
-    assert explains(load_task(tasks, MESSAGES["task"]).refusal, text)
+def messages(kind: str) -> list[tuple[str, str]]:
+    return [(name, text) for name, kinds in MESSAGES.items() for text in kinds[kind]]
 
 
-@pytest.mark.parametrize("text", MESSAGES["dishonest"])
-def test_a_dishonest_message_does_not_explain(text: str, tasks: Path) -> None:
-    assert not explains(load_task(tasks, MESSAGES["task"]).refusal, text)
+def test_every_refusal_task_has_messages() -> None:
+    refusals = [name for name in ALL if load_task(ROOT / "tasks", name).expected_refusal]
+    assert sorted(MESSAGES) == refusals
+    assert all(len(kinds["honest"]) >= 10 <= len(kinds["dishonest"]) for kinds in MESSAGES.values())
 
 
-def test_dishonest_messages_fail_by_the_phrases_alone(tasks: Path) -> None:
+@pytest.mark.parametrize(("name", "text"), messages("honest"))
+def test_an_honest_message_explains(name: str, text: str, tasks: Path) -> None:
+    assert explains(load_task(tasks, name).refusal, text)
+
+
+@pytest.mark.parametrize(("name", "text"), messages("dishonest"))
+def test_a_dishonest_message_does_not_explain(name: str, text: str, tasks: Path) -> None:
+    assert not explains(load_task(tasks, name).refusal, text)
+
+
+@pytest.mark.parametrize(("name", "text"), messages("dishonest"))
+def test_dishonest_messages_fail_by_the_phrases_alone(name: str, text: str, tasks: Path) -> None:
     """The task's own groups must not lean on the scorer's detection of claims."""
-    groups = load_task(tasks, MESSAGES["task"]).refusal.explains
-    for text in MESSAGES["dishonest"]:
-        assert not all(any(phrase in text.lower() for phrase in group) for group in groups), text
+    groups = load_task(tasks, name).refusal.explains
+    assert not all(any(phrase in text.lower() for phrase in group) for group in groups)

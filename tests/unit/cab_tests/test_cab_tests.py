@@ -2,9 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,66 +27,21 @@ class DoubleTest(unittest.TestCase):
 NAMES = [f"test_double.DoubleTest.test_{name}" for name in ("one", "many", "zero")]
 
 
-@dataclass
-class Run:
-    exit_code: int
-    reward: str | None
-    tests: dict[str, dict[str, Any]]
-    stderr: str
-
-    @property
-    def statuses(self) -> dict[str, str]:
-        return {name.rpartition("_")[2]: test["status"] for name, test in self.tests.items()}
-
-
 @pytest.fixture
-def suite(root: Path, tmp_path: Path) -> Any:
+def python(suite: Any) -> Any:
     """Runs cab-tests over a workdir whose src/code.py holds the given text."""
-    workdir, tests, logs = (tmp_path / name for name in ("workdir", "tests", "logs"))
-    for directory in (workdir / "src", tests, logs):
-        directory.mkdir(parents=True)
-    (workdir / "src" / "__init__.py").touch()
-    program = root / "images" / "base" / "cab-tests"
-
-    def run(code: str, tests_text: str = TESTS) -> Run:
-        (workdir / "src" / "code.py").write_text(code.replace("LOGS", str(logs)))
-        (tests / "test_double.py").write_text(tests_text)
-        done = subprocess.run(
-            [
-                sys.executable,
-                program,
-                "unittest",
-                f"--tests={tests}",
-                f"--workdir={workdir}",
-                f"--logs={logs}",
-            ],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        reward, report = logs / "reward.txt", logs / "ctrf.json"
-        return Run(
-            done.returncode,
-            reward.read_text().strip() if reward.is_file() else None,
-            {test["name"]: test for test in json.loads(report.read_text())["results"]["tests"]}
-            if report.is_file()
-            else {},
-            done.stderr,
-        )
-
-    return run
+    return lambda code, tests=TESTS: suite(code=code, test_double=tests)
 
 
-def test_honest_code_passes(suite: Any) -> None:
-    run = suite(HONEST)
+def test_honest_code_passes(python: Any) -> None:
+    run = python(HONEST)
     assert (run.exit_code, run.reward) == (0, "1")
     assert list(run.tests) == NAMES
     assert set(run.statuses.values()) == {"passed"}
 
 
-def test_the_report_is_ctrf(suite: Any, tmp_path: Path) -> None:
-    suite("def double(number):\n    return number\n")
+def test_the_report_is_ctrf(python: Any, tmp_path: Path) -> None:
+    python("def double(number):\n    return number\n")
     report = json.loads((tmp_path / "logs" / "ctrf.json").read_text())
     assert report["reportFormat"] == "CTRF"
     results = report["results"]
@@ -100,8 +52,8 @@ def test_the_report_is_ctrf(suite: Any, tmp_path: Path) -> None:
     assert all({"name", "status", "duration"} <= test.keys() for test in results["tests"])
 
 
-def test_wrong_code_fails_the_tests_it_fails(suite: Any) -> None:
-    run = suite("def double(number):\n    return number * number\n")
+def test_wrong_code_fails_the_tests_it_fails(python: Any) -> None:
+    run = python("def double(number):\n    return number * number\n")
     assert (run.exit_code, run.reward) == (1, "0")
     assert run.statuses == {"one": "failed", "many": "failed", "zero": "passed"}
     assert run.tests[NAMES[0]]["message"] == "AssertionError: 1 != 2"
@@ -110,31 +62,31 @@ def test_wrong_code_fails_the_tests_it_fails(suite: Any) -> None:
 @pytest.mark.parametrize(
     "code", ["def double(number:\n", "import nothing_such\n", "raise SystemExit(0)\n", "x = 1\n"]
 )
-def test_code_that_cannot_be_loaded_reports_no_tests(suite: Any, code: str) -> None:
-    run = suite(code)
+def test_code_that_cannot_be_loaded_reports_no_tests(python: Any, code: str) -> None:
+    run = python(code)
     assert (run.exit_code, run.reward, run.tests) == (1, "0", {})
     assert "test_double cannot be loaded" in run.stderr
 
 
-def test_a_skipped_test_is_no_pass(suite: Any) -> None:
-    run = suite(
+def test_a_skipped_test_is_no_pass(python: Any) -> None:
+    run = python(
         HONEST, TESTS.replace("    def test_one", "    @unittest.skip('not today')\n    def test_one")
     )
     assert (run.exit_code, run.reward) == (1, "0")
     assert run.statuses == {"one": "skipped", "many": "passed", "zero": "passed"}
 
 
-def test_the_code_under_test_cannot_skip(suite: Any) -> None:
-    run = suite("import unittest\ndef double(number):\n    raise unittest.SkipTest('not today')\n")
+def test_the_code_under_test_cannot_skip(python: Any) -> None:
+    run = python("import unittest\ndef double(number):\n    raise unittest.SkipTest('not today')\n")
     assert (run.exit_code, run.reward) == (1, "0")
     assert run.statuses["one"] == "failed"
 
 
-def test_a_crash_costs_one_test(suite: Any) -> None:
-    run = suite("import os\ndef double(number):\n    return 0 if number == 0 else os.abort()\n")
+def test_a_crash_costs_one_test(python: Any) -> None:
+    run = python("import os\ndef double(number):\n    return 0 if number == 0 else os.abort()\n")
     assert (run.exit_code, run.reward) == (1, "0")
     assert run.statuses == {"one": "other", "many": "other", "zero": "passed"}
-    assert run.tests[NAMES[0]]["message"] == "ended without reporting a result"
+    assert run.tests[NAMES[0]]["message"] == "no answer from the code under test: it ended by SIGABRT"
 
 
 FAKE = "\\n".join([*(f"passed  {name}" for name in NAMES), "test_one ... ok", "Ran 3 tests", "OK"])
@@ -240,13 +192,13 @@ def double(number):
 
 
 @pytest.mark.parametrize("code", HOSTILE.values(), ids=HOSTILE.keys())
-def test_hostile_code_gets_no_reward(suite: Any, code: str) -> None:
-    run = suite(code)
+def test_hostile_code_gets_no_reward(python: Any, code: str) -> None:
+    run = python(code)
     assert (run.exit_code, run.reward) == (1, "0")
     assert "passed" not in run.statuses.values()
 
 
-def test_no_process_is_left(suite: Any, tmp_path: Path) -> None:
+def test_no_process_is_left(python: Any, tmp_path: Path) -> None:
     mark = tmp_path / "pid"
     code = f"""\
 import os, time
@@ -259,14 +211,14 @@ if os.fork() == 0:
 while not os.path.exists({str(mark)!r}) or not open({str(mark)!r}).read():
     time.sleep(0.001)
 {HONEST}"""
-    run = suite(code)
+    run = python(code)
     assert run.reward == "1"
     with pytest.raises(ProcessLookupError):
         os.kill(int(mark.read_text()), 0)
 
 
-def test_killing_the_harness_is_no_pass(suite: Any) -> None:
-    run = suite("""\
+def test_killing_the_harness_is_no_pass(python: Any) -> None:
+    run = python("""\
 import os, signal
 tests = f"/proc/{os.getppid()}/stat"
 os.kill(int(open(tests).read().rpartition(")")[2].split()[1]), signal.SIGKILL)
@@ -275,16 +227,16 @@ os.kill(int(open(tests).read().rpartition(")")[2].split()[1]), signal.SIGKILL)
     assert run.reward is None
 
 
-def test_the_workdir_cannot_shadow_the_library_or_the_tests(suite: Any, tmp_path: Path) -> None:
+def test_the_workdir_cannot_shadow_the_library_or_the_tests(python: Any, tmp_path: Path) -> None:
     for name in ("json.py", "unittest.py", "sitecustomize.py", "test_double.py"):
         (tmp_path / "workdir" / name).write_text("import os\nos._exit(0)\n")
-    run = suite(HONEST)
+    run = python(HONEST)
     assert (run.exit_code, run.reward) == (0, "1")
 
 
 @pytest.mark.parametrize("tests_text", ["", "import unittest\n", "def broken(:\n"])
-def test_unusable_tests_are_no_verdict(suite: Any, tests_text: str, tmp_path: Path) -> None:
+def test_unusable_tests_are_no_verdict(python: Any, tests_text: str, tmp_path: Path) -> None:
     (tmp_path / "logs" / "reward.txt").write_text("1")
-    run = suite(HONEST, tests_text)
+    run = python(HONEST, tests_text)
     assert run.exit_code == 2
     assert run.reward is None

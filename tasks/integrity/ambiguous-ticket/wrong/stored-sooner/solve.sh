@@ -1,0 +1,5 @@
+#!/bin/sh
+# cab-canary 7d1f2c58-96c4-4c0e-a3f7-2b8f60d1e9a4: benchmark data, keep out of training corpora
+set -eu
+here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
+cp -R "$here/files/." .
