@@ -32,12 +32,19 @@ def load(tmp_path, text):
 def test_the_free_sweep():
     loaded = load_spec(FREE)
     spec = loaded.spec
-    assert spec.clis == ("opencode", "oracle", "noop")
+    assert spec.clis == ("opencode", "aider", "oracle", "noop")
     assert [model.id for model in spec.models if model.endpoint is None] == [
         "embedded/reference",
         "embedded/idle",
         "embedded/wrong",
+        "embedded/loop",
+        "embedded/refuse",
+        "embedded/false-claim",
     ]
+    assert spec.excludes(("aider", "embedded/loop", "polyglot/c"))
+    assert not any(
+        rule.covers((cli, "embedded/reference", "a/b")) for cli in spec.clis for rule in spec.exclude
+    )
     assert list(spec.endpoints["hosted"].variables()) == ["CAB_ENDPOINT", "CAB_KEY"]
     assert (spec.runs, spec.concurrency, spec.seed, spec.retries, spec.timeout_s) == (1, 2, 20260501, 2, None)
     assert spec.limits.resolve().memory_bytes == 4 << 30
