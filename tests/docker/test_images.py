@@ -41,9 +41,9 @@ def name() -> str:
 def layout(tmp_path: Path, name: str, client: docker.DockerClient) -> Iterator[Layout]:
     """A checkout of its own with the real base image, already built, and one tiny image that stands on it."""
     layout = Layout(tmp_path)
-    for part in ("base", name):
-        (layout.images / part).mkdir(parents=True)
-    shutil.copytree(REPO / "images" / "base", layout.images / "base", dirs_exist_ok=True)
+    for part in ("base", "node"):
+        shutil.copytree(REPO / "images" / part, layout.images / part)
+    (layout.images / name).mkdir()
     (layout.images / name / "Dockerfile").write_text(f"{TINY}LABEL cab.test={name}\n")
     (layout.images / name / "tool").write_text(TOOL)
     (layout.images / name / "tool").chmod(0o755)
@@ -153,7 +153,7 @@ done
 [ "$(stat -c %U /home/agent /workdir | sort -u)" = agent ]
 [ "$(id -u verifier)" = 1001 ]
 [ "$(locale charmap)" = UTF-8 ]
-[ -x /usr/local/bin/cab-tests ]
+cab-tests unittest --help >/dev/null
 """
 
 

@@ -43,6 +43,8 @@ def suite(tmp_path: Path) -> Callable[..., Run]:
             (place / f"{name}.py").write_text(text.replace("LOGS", str(logs)))
         done = subprocess.run(
             [
+                # The first descriptors are taken: the driver's own must not hide one that it should not get.
+                *("sh", "-c", 'exec "$@" 3</dev/null 4</dev/null', "sh"),
                 *(sys.executable, "-I", "-B", PROGRAM, "unittest"),
                 *(f"--tests={tests}", f"--workdir={workdir}", f"--logs={logs}", *options),
             ],
