@@ -36,6 +36,7 @@ from orchestrator.run.provenance import Provenance
 from orchestrator.sandbox.contract import Limits
 from orchestrator.sandbox.docker import DockerSandbox
 from orchestrator.sandbox.images import load_lock
+from orchestrator.sandbox.images.lock import LockedImage
 from orchestrator.sandbox.scratch import ScratchRoot
 from orchestrator.store.cells import CellStore
 from orchestrator.store.index import IndexEntry
@@ -254,20 +255,22 @@ def bench_of(
     endpoints: Mapping[str, str],
     scratch: ScratchRoot,
     log: Path,
+    image: LockedImage | None = None,
+    limits: Limits = LIMITS,
 ) -> Iterator[Bench]:
-    """A bench of test CLIs, in the base image. `endpoints`: name -> base URL."""
-    image = load_lock(IMAGES_LOCK).image(BASE)
-    base = image.id
+    """A bench of test CLIs, in the base image unless another is given. `endpoints`: name -> base URL."""
+    base = load_lock(IMAGES_LOCK).image(BASE)
+    image = image or base
     with ExitStack() as stack:
         sandbox = DockerSandbox(INIT_BINARY)
         stack.callback(sandbox.close)
-        grader = stack.enter_context(closing(Grader(sandbox, scratch, base, sweep_id, sweep_id, LIMITS)))
+        grader = stack.enter_context(closing(Grader(sandbox, scratch, base.id, sweep_id, sweep_id, limits)))
         served = [Endpoint(name=name, base_url=url, key=KEY) for name, url in endpoints.items()]
         yield Bench(
             sweep_id=sweep_id,
             grader=grader,
             gateway=stack.enter_context(Gateway.start(served, log=log)),
-            pins=dict.fromkeys(adapters, base),
+            pins=dict.fromkeys(adapters, image.id),
             tags=dict.fromkeys(adapters, image.tag),
             adapters=adapters,
             adapter_digests=dict.fromkeys(adapters, DIGEST),
