@@ -57,6 +57,8 @@ def alone(record: CellRecord, spec: SweepSpec) -> dict[str, Any]:
                 model.endpoint: spec.endpoints[model.endpoint] for model in models if model.endpoint
             },
             "tasks": (identity.task,),
+            # An exclusion that matches no cell is refused, and this one cell was not left out.
+            "exclude": (),
             "runs": 1,
             "concurrency": 1,
             "seed": 0,

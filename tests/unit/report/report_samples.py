@@ -40,6 +40,7 @@ SPEC: dict[str, Any] = {
     "models": [{"id": "openai/gpt", "endpoint": "hosted"}, "embedded/wrong"],
     "endpoints": {"hosted": {"base_url": {"env": "CAB_ENDPOINT"}, "key": {"env": "CAB_KEY"}}},
     "tasks": ["polyglot/*"],
+    "exclude": [{"model": "embedded/wrong"}],
     "runs": 3,
     "limits": {"memory": "2GiB"},
     "timeout_s": 60.0,
