@@ -10,6 +10,7 @@ from rich.console import Console
 
 from orchestrator.paths import near
 from orchestrator.report.again import again, results_of
+from orchestrator.report.asked import print_asked
 from orchestrator.report.called import as_called, command
 from orchestrator.report.columns import Column, fit
 from orchestrator.report.scores import print_scores
@@ -82,6 +83,7 @@ def print_cell(cell_dir: Path, *, as_json: bool) -> None:
     print_timeline(record.scores.get("latency", {}), evidence, out)
     out.print()
     _print_calls(out, evidence)
+    print_asked(evidence.tool_calls, out)
     print_work(evidence, record.scores.get("blast_radius", {}), cell_dir, out)
     _print_provenance(out, record)
     _print_files(out, cell_dir)
@@ -213,8 +215,9 @@ def _print_calls(out: Console, evidence: Evidence) -> None:
     if not calls:
         out.print("model calls: none")
         return
-    # The first and the last of many say the most.
-    some = calls if len(calls) <= MAX_CALLS else calls[: MAX_CALLS // 2] + calls[-MAX_CALLS // 2 :]
+    # The first and the last of many say the most. No gap of one: it would take a line as well.
+    many = len(calls) > MAX_CALLS + 1
+    some = calls[: MAX_CALLS // 2] + calls[-MAX_CALLS // 2 :] if many else calls
     columns = [
         Column("#", [str(call.index) for call in some]),
         Column("at s", [f"{call.start:.2f}" for call in some], worth=1),
@@ -225,7 +228,9 @@ def _print_calls(out: Console, evidence: Evidence) -> None:
         Column("end", [_call_end(call) for call in some], right=False, least=12),
         Column("then tools", [_tools(call, evidence) for call in some], right=False, least=16),
     ]
-    title = f"model calls: {len(calls)}" + (f", {len(some)} of them shown" if len(some) < len(calls) else "")
+    title = f"model calls: {len(calls)}" + (
+        f", the first and last {MAX_CALLS // 2} of them shown" if many else ""
+    )
     table, _ = fit(columns, title, out)
     out.print(table)
     if any(NOT_MEASURED in column.cells for column in columns):

@@ -23,7 +23,7 @@ import secrets
 import shlex
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -87,11 +87,23 @@ def find_cell(results_dir: Path, cell: str) -> Path:
     entries = store.finished()
     entry = entries.get(cell) or entries.get(f"{cell}#run1")
     if entry is None:
-        near = difflib.get_close_matches(cell, entries, n=1)
-        words = shlex.join(["cab", "sweep", "status", sweep_id, *results_option(results_dir)])
-        mend = f"did you mean {near[0]}?" if near else f"see `{words}`"
-        raise StoreError(f"no finished cell {cell!r}", place=str(store.root), mend=mend)
+        thing = f"no finished cell {cell!r}"
+        if not (store.root / SWEEP).is_file():
+            # Perhaps an id without its sweep, as `--only` takes it and the cells under way are listed.
+            sweep_id = newest_sweep(results_dir)
+            entries = CellStore(results_dir, sweep_id).finished()
+            raise StoreError(
+                thing, place=str(results_dir), mend=_meant(f"{sweep_id}/{cell}", entries, results_dir)
+            )
+        raise StoreError(thing, place=str(store.root), mend=_meant(cell, entries, results_dir))
     return store.cell_dir_of(entry)
+
+
+def _meant(cell: str, entries: Iterable[str], results_dir: Path) -> str:
+    """The nearest finished cell of a sweep, or where its cells are listed."""
+    near = difflib.get_close_matches(cell, entries, n=1)
+    words = ["cab", "sweep", "status", cell.partition("/")[0], *results_option(results_dir)]
+    return f"did you mean {near[0]}?" if near else f"see `{shlex.join(words)}`"
 
 
 def read_cell(cell_dir: Path) -> CellRecord:

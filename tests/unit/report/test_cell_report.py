@@ -8,17 +8,20 @@ import subprocess
 import pytest
 from report_samples import FACTS, SPEC, SWEEP, evidence, record, store
 
+from orchestrator.errors import StoreError
 from orchestrator.plan.spec import SweepSpec, load_spec
 from orchestrator.report.again import alone
+from orchestrator.report.asked import MAX_ROWS
 from orchestrator.report.cell import MAX_CALLS, print_cell
 from orchestrator.report.scores import print_scores
 from orchestrator.report.text import LEGEND
 from orchestrator.report.verdict import CAUSES, verdict
 from orchestrator.report.work import MAX_DIFF_LINES
 from orchestrator.run.outcome import INFRA_CAUSES, TABLE
+from orchestrator.store.cells import find_cell
 from orchestrator.store.names import CellKey, check_name
 from orchestrator.store.record import Attempt, Outcome, Timing
-from scorers.evidence import FinalMessage, RefusalRule, Span, TestResult, Verification
+from scorers.evidence import FinalMessage, ModelCall, RefusalRule, Span, TestResult, ToolCall, Verification
 
 REFUSAL = FACTS.model_copy(
     update={
@@ -214,7 +217,7 @@ def test_long_things_are_bounded_and_say_so(shown):
     )
     assert f"… {5001 - MAX_DIFF_LINES:,} lines more in ".replace(",", "\u202f") in text
     assert re.search(r"lines more in \S+/run1/diff\.patch\n", text)
-    assert f"model calls: 100, {MAX_CALLS} of them shown" in text
+    assert f"model calls: 100, the first and last {MAX_CALLS // 2} of them shown" in text
     assert len(text.splitlines()) < 300
 
 
@@ -244,6 +247,59 @@ def test_the_command_runs_this_cell_alone(shown, tmp_path):
     assert spec.endpoints["hosted"].key.env == "CAB_KEY"
     assert spec.limits.memory == 2 << 30
     assert spec.timeout_s == 60
+    # What its sweep leaves out is no cell of this one, and would be refused.
+    assert spec.exclude == ()
+
+
+def test_what_an_agent_asked_its_tools_for_is_told(shown):
+    calls = [
+        ToolCall(call_id="1", name="bash", arguments='{"command": "make \\u001b[2J test"}', start=1, end=2),
+        *(
+            ToolCall(call_id=f"{at}", name="bash", arguments='{"command": "ls", "wait": 3}', start=at, end=at)
+            for at in range(2, 9)
+        ),
+        ToolCall(call_id="9", name="odd", arguments="{no JSON" + "x" * 500, start=9),
+    ]
+    lines = shown(evidence(("a",), tool_calls=calls), width=80).splitlines()
+    at = lines.index("tool calls: 9")
+    assert lines[at + 1 : at + 3] == ["  bash            make \ufffd[2J test", "  bash ×7         ls | 3"]
+    assert lines[at + 3].startswith("  odd, no answer  {no JSONxxx")
+    assert len(lines[at + 3]) == 80
+    assert lines[at + 4] == ""
+
+
+def test_of_many_tool_calls_the_first_and_the_last_are_told(shown):
+    calls = [
+        ToolCall(call_id=f"{at}", name="read", arguments=f'{{"path": "f{at}"}}', start=at, end=at)
+        for at in range(100)
+    ]
+    lines = shown(evidence(("a",), tool_calls=calls)).splitlines()
+    at = lines.index("tool calls: 100")
+    told = lines[at + 1 : at + 2 + MAX_ROWS]
+    assert told[0] == "  read  f0"
+    assert told[MAX_ROWS // 2] == f"  … {100 - MAX_ROWS} calls more in evidence.json"
+    assert told[-1] == "  read  f99"
+
+
+@pytest.mark.parametrize("amount", [MAX_CALLS, MAX_CALLS + 1])
+def test_no_single_call_is_hidden(shown, amount):
+    calls = [ModelCall(index=at, start=at, end=at, request_hash="h") for at in range(amount)]
+    text = shown(evidence(calls=calls))
+    assert f"model calls: {amount}\n" in text
+
+
+@pytest.mark.parametrize(
+    "asked", ["opencode/openai/gpt/polyglot/sum", "opencode/openai/gpt/polyglot/sum#run1"]
+)
+def test_a_cell_without_its_sweep_is_found_by_the_hint(tmp_path, asked):
+    cell = record(found := evidence())
+    store(tmp_path, (cell, found))
+    with pytest.raises(StoreError) as refused:
+        find_cell(tmp_path, asked)
+    assert refused.value.mend == f"did you mean {cell.cell_id}?"
+    with pytest.raises(StoreError) as refused:
+        find_cell(tmp_path, "foo")
+    assert refused.value.mend == f"see `cab sweep status {SWEEP} -r {tmp_path}`"
 
 
 def test_a_baseline_needs_no_model_to_run_again():
