@@ -28,7 +28,7 @@ from orchestrator.report.text import (
     safe_line,
     seconds,
 )
-from orchestrator.run.outcome import TABLE
+from orchestrator.run.outcome import TABLE, with_cause
 from orchestrator.store.cells import CellStore
 from orchestrator.store.index import IndexEntry
 from orchestrator.store.names import NO_MODEL, NO_STACK
@@ -168,7 +168,7 @@ def _task(entry: IndexEntry, runs: bool) -> str:
 
 
 def _outcome(entry: IndexEntry) -> str:
-    return entry.outcome + (f" ({entry.cause})" if entry.cause else "")
+    return with_cause(entry.outcome, entry.cause)
 
 
 def _refusal(entry: IndexEntry) -> str:
