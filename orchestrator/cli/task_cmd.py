@@ -83,10 +83,11 @@ def validate_command(
 
 
 def write_if_changed(path: Path, text: str) -> bool:
-    """Replace `path` atomically unless it holds `text` already; says whether it did."""
-    if path.is_file() and path.read_text(encoding="utf-8") == text:
-        return False
-    temporary = path.with_name(f".{path.name}.new")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
+    """Replace `path` atomically unless it holds `text` already; says whether it did. Raises StoreError."""
+    from orchestrator.store.files import store_errors, write_durably
+
+    with store_errors(path):
+        if path.is_file() and path.read_text(encoding="utf-8") == text:
+            return False
+        write_durably(path, text.encode())
     return True
