@@ -20,11 +20,13 @@ def near(path: Path) -> str:
     return str(whole.relative_to(here) if whole.is_relative_to(here) else whole)
 
 
-def results_option(results: Path) -> list[str]:
-    """The words that lead a command to a results directory: none where it is the usual one."""
-    return [] if results.resolve() == RESULTS.resolve() else ["-r", near(results)]
+def cab_command(*words: str, results: Path | None = None, program: str = "cab") -> str:
+    """A `cab` command as one would type it; with `-r` where its results are not in their usual place."""
+    usual = results is None or results.resolve() == RESULTS.resolve()
+    place = [] if usual or results is None else ["-r", near(results)]
+    return f"{program} {shlex.join([*words, *place])}"
 
 
 def resume_command(root: Path) -> str:
     """The command that goes on with the sweep whose directory is `root`."""
-    return shlex.join(["cab", "sweep", "resume", root.name, *results_option(root.parent)])
+    return cab_command("sweep", "resume", root.name, results=root.parent)

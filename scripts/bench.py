@@ -126,7 +126,7 @@ def measure(runs: int) -> dict[str, Any]:
         place = Path(directory)
         spec = place / "bench.yaml"
         spec.write_text(f"name: bench\nclis: [noop]\ntasks: [{TASK}]\nruns: {3 * runs + 1}\n")
-        with start.run(spec, place / "results", "bench") as ready:
+        with start.started(start.of_file(spec, place / "results", "bench")) as ready:
             found = _cells(ready, place, runs)
         command = [sys.executable, "-m", "orchestrator.cli"]
         again = [*command, "sweep", "run", str(spec), "--id", "bench", "-r", str(place / "results")]

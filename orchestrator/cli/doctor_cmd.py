@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from orchestrator.cli.options import json_option
+
 if TYPE_CHECKING:
     from orchestrator.sandbox.doctor import Check
 
@@ -16,7 +18,7 @@ CANNOT_RUN = 2
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
+@json_option
 def doctor(as_json: bool) -> None:
     """Say what is there, what is missing and how to mend it.
 

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from orchestrator.cli.options import Group
+from orchestrator.cli.options import Group, json_option
 
 
 @click.group(cls=Group)
@@ -31,7 +31,7 @@ def build(names: tuple[str, ...], force: bool) -> None:
 
 
 @images.command()
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@json_option
 def verify(as_json: bool) -> None:
     """Check every image of images.lock.
 

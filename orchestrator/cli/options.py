@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
 import click
 
+from orchestrator.nearest import nearest
 from orchestrator.paths import RESULTS
 
 results_option = click.option(
@@ -29,6 +29,4 @@ class Group(click.Group):
         name, known = args[0], self.list_commands(ctx)
         if name in known or name.startswith("-"):
             return super().resolve_command(ctx, args)
-        near = difflib.get_close_matches(name, known, n=1)
-        mend = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
-        raise click.UsageError(f"no such command {name!r}; {mend}", ctx)
+        raise click.UsageError(f"no such command {name!r}; {nearest(name, known)}", ctx)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from orchestrator import paths
-from orchestrator.cli.options import Group
+from orchestrator.cli.options import Group, json_option
 from orchestrator.errors import InputError
 
 _tasks_dir = click.option(
@@ -18,7 +18,6 @@ _tasks_dir = click.option(
     show_default="cab's own",
     help="Directory of tasks.",
 )
-_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group(cls=Group)
@@ -28,7 +27,7 @@ def task() -> None:
 
 @task.command("list")
 @_tasks_dir
-@_as_json
+@json_option
 def list_command(tasks_dir: Path, as_json: bool) -> None:
     """List tasks, one a line, with language and whether they are proved."""
     from orchestrator.plan.task import list_tasks, load_task
@@ -49,7 +48,7 @@ def list_command(tasks_dir: Path, as_json: bool) -> None:
     "--runs", type=click.IntRange(min=2), default=10, show_default=True, help="Runs of the reference."
 )
 @_tasks_dir
-@_as_json
+@json_option
 @click.pass_context
 def validate_command(
     context: click.Context, names: tuple[str, ...], runs: int, tasks_dir: Path, as_json: bool
@@ -84,10 +83,11 @@ def validate_command(
 
 
 def write_if_changed(path: Path, text: str) -> bool:
-    """Replace `path` atomically unless it holds `text` already; says whether it did."""
-    if path.is_file() and path.read_text(encoding="utf-8") == text:
-        return False
-    temporary = path.with_name(f".{path.name}.new")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
+    """Replace `path` atomically unless it holds `text` already; says whether it did. Raises StoreError."""
+    from orchestrator.store.files import store_errors, write_durably
+
+    with store_errors(path):
+        if path.is_file() and path.read_text(encoding="utf-8") == text:
+            return False
+        write_durably(path, text.encode())
     return True

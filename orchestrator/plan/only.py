@@ -6,11 +6,11 @@ it: `opencode/*`, `*/polyglot/*`, `*#run2`. A `*` goes across slashes.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from orchestrator.errors import InputError
+from orchestrator.nearest import nearest
 from orchestrator.plan.expand import Plan, PlannedCell
 
 _KNOWN = 5
@@ -58,5 +58,4 @@ def _nearest(glob: str, cells: Iterable[PlannedCell]) -> str:
             key.matrix_id().rpartition("#")[0],
         )
     )
-    found = difflib.get_close_matches(glob, near, n=1)
-    return f"did you mean {found[0]!r}?" if found else f"as one of: {', '.join(list(known)[:_KNOWN])}"
+    return nearest(glob, near, otherwise=f"as one of: {', '.join(list(known)[:_KNOWN])}")

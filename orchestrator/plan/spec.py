@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -28,6 +27,7 @@ from pydantic_core import ErrorDetails
 from orchestrator.adapter import Wire
 from orchestrator.errors import InputError
 from orchestrator.gateway.scripts import ScriptKind
+from orchestrator.nearest import nearest
 from orchestrator.plan.yaml import Document, Path_, load
 from orchestrator.sandbox.contract import Limits
 from orchestrator.store.names import NO_MODEL, check_name
@@ -256,7 +256,7 @@ class LoadedSpec:
                 raise InputError(
                     f"unknown name {name!r} under {field}",
                     place=self.document.place((field, index)),
-                    mend=_nearest(name, names, cutoff),
+                    mend=nearest(name, names, cutoff=cutoff),
                 )
 
     def require_models(self, clis: Iterable[str]) -> None:
@@ -282,7 +282,7 @@ class LoadedSpec:
                     raise InputError(
                         f"{field} {glob!r} of exclude matches none of the sweep's",
                         place=self.document.place(("exclude", index, field)),
-                        mend=_nearest(glob, names),
+                        mend=nearest(glob, names),
                     )
             raise InputError(
                 "leaves out no cell of the sweep",
@@ -320,7 +320,7 @@ def _check_models(spec: SweepSpec, document: Document) -> None:
             )
         if model.id.startswith(EMBEDDED):
             if model.id not in EMBEDDED_MODELS:
-                mend = _nearest(model.id, EMBEDDED_MODELS)
+                mend = nearest(model.id, EMBEDDED_MODELS)
                 raise InputError(f"unknown embedded model {model.id!r}", place=document.place(at), mend=mend)
             if model.endpoint is not None:
                 place = document.place((*at, "endpoint"))
@@ -330,7 +330,7 @@ def _check_models(spec: SweepSpec, document: Document) -> None:
             raise InputError(f"model {model.id!r} has no endpoint", place=document.place(at), mend=mend)
         elif model.endpoint not in spec.endpoints:
             place = document.place((*at, "endpoint"))
-            mend = _nearest(model.endpoint, spec.endpoints)
+            mend = nearest(model.endpoint, spec.endpoints)
             raise InputError(f"unknown endpoint {model.endpoint!r}", place=place, mend=mend)
 
 
@@ -341,7 +341,7 @@ def _explain(error: ValidationError, document: Document) -> InputError:
     at: Path_ = fault["loc"]
     name = ".".join(str(part) for part in at)
     if fault["type"] == "extra_forbidden":
-        mend = _nearest(str(at[-1]), _known_keys(at[:-1]))
+        mend = nearest(str(at[-1]), _known_keys(at[:-1]))
         return InputError(f"unknown key {name!r}", place=document.place(at, key=True), mend=mend)
     if fault["type"] == "missing":
         return InputError(
@@ -387,11 +387,3 @@ def _known_keys(at: Path_) -> list[str]:
     if at[-1] == "key":
         return list(EnvName.model_fields)
     return list(owners[str(at[0])].model_fields)
-
-
-def _nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    names = list(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=cutoff)
-    if near:
-        return f"did you mean {near[0]!r}?"
-    return f"known: {', '.join(names)}" if names else "there is none"

@@ -6,7 +6,6 @@ is read once and never written; only `cab task validate` writes its `proof.json`
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -17,6 +16,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from orchestrator.errors import InputError
+from orchestrator.nearest import nearest
 from orchestrator.plan.proof import Proof, read_proof
 from orchestrator.plan.toml_file import load_toml
 from scorers.evidence import RefusalRule, TaskFacts
@@ -300,6 +300,5 @@ def _needed_files(fields: CabFields) -> list[str]:
 
 
 def _unknown(tasks_dir: Path, name: str, names: list[str]) -> InputError:
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
-    mend = f"did you mean {near[0]}?" if near else f"known: {', '.join(names) or 'none'}"
+    mend = nearest(name, names, cutoff=0.4)
     return InputError(f"no task is named {name!r}", place=str(tasks_dir), mend=mend)

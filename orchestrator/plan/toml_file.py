@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from pathlib import Path
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from orchestrator.errors import InputError
+from orchestrator.nearest import nearest
 
 _HEADER = re.compile(r"^\s*\[{1,2}([^\[\]]+)\]{1,2}\s*(?:#.*)?$")
 _KEY = re.compile(r"^\s*([\w\-\"'. ]+?)\s*=")
@@ -44,9 +44,7 @@ def _explain(path: Path, text: str, model: type[BaseModel], error: ErrorDetails)
     field = ".".join(loc) or "the file"
     known = sorted(_fields_of(model, loc[:-1]))
     if error["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(loc[-1], known, n=1)
-        mend = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
-        return InputError(f"{field} is not known", place=place, mend=mend)
+        return InputError(f"{field} is not known", place=place, mend=nearest(loc[-1], known))
     if error["type"] == "missing":
         return InputError(f"{field} is missing", place=place, mend="add it; see docs/tasks.md")
     what = error["msg"].removeprefix("Value error, ")

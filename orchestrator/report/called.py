@@ -8,7 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from orchestrator.paths import near, results_option
+from orchestrator.paths import cab_command, near
 
 _MAIN = Path(__file__).resolve().parents[1] / "cli" / "__main__.py"
 _A_COMMAND = re.compile(r"(?<![\w./-])cab (?=(?:sweep|cell|task|import|images|doctor|--help)\b)")
@@ -29,9 +29,8 @@ def called() -> str:
 
 
 def command(*words: str, results: Path | None = None) -> str:
-    """A `cab` command as one would type it here; with `-r` where results are not in their usual place."""
-    place = [] if results is None else results_option(results)
-    return f"{called()} {shlex.join([*words, *place])}"
+    """`cab_command`, so that it works where this one was called."""
+    return cab_command(*words, results=results, program=called())
 
 
 def as_called(text: str) -> str:

@@ -28,7 +28,7 @@ from orchestrator.report.text import (
 from orchestrator.report.timeline import print_timeline
 from orchestrator.report.verdict import imported_verdict, verdict
 from orchestrator.report.work import LINE, print_work
-from orchestrator.run.outcome import TABLE
+from orchestrator.run.outcome import TABLE, with_cause
 from orchestrator.store.cells import read_cell
 from orchestrator.store.evidence import load_evidence, load_facts
 from orchestrator.store.published import ROW_FILE
@@ -143,9 +143,8 @@ def _print_in_short(out: Console, record: CellRecord, evidence: Evidence) -> Non
 
 def _print_head(out: Console, record: CellRecord) -> None:
     outcome, rule = record.outcome, TABLE[record.outcome.name]
-    cause = f" ({outcome.cause})" if outcome.cause else ""
     out.print(record.cell_id, soft_wrap=True)
-    _field(out, "outcome", f"{outcome.name}{cause}: {rule.meaning}")
+    _field(out, "outcome", f"{with_cause(outcome.name, outcome.cause)}: {rule.meaning}")
     if outcome.detail:
         _field(out, "", outcome.detail)
     _field(out, "", "counted in rates" if rule.counted else "not counted in rates")
@@ -161,9 +160,9 @@ def _print_head(out: Console, record: CellRecord) -> None:
     )
     for number_, attempt in enumerate(record.attempts, start=1):
         tokens = None if attempt.input_tokens is None else attempt.input_tokens + (attempt.output_tokens or 0)
-        cause = f" ({attempt.outcome.cause})" if attempt.outcome.cause else ""
+        said = with_cause(attempt.outcome.name, attempt.outcome.cause)
         took = f"{clock(attempt.timing.duration_s)}, {count(tokens)} tokens"
-        _field(out, f"try {number_}", f"{attempt.outcome.name}{cause}, {took}")
+        _field(out, f"try {number_}", f"{said}, {took}")
 
 
 def _field(out: Console, name: str, text: str) -> None:

@@ -17,7 +17,7 @@ from orchestrator.report.columns import Column, fit
 from orchestrator.report.legend import print_legend
 from orchestrator.report.text import NOT_MEASURED, console, number, plural
 from orchestrator.run.import_published import ImportedSweepOf
-from orchestrator.run.outcome import TABLE
+from orchestrator.run.outcome import TABLE, with_cause
 from orchestrator.store.record import CellRecord
 
 DIGITS = 3
@@ -120,8 +120,7 @@ def _print_cells(rows: Sequence[Comparison], out: Console) -> None:
 
 
 def _outcome(row: Comparison) -> str:
-    outcome = row.record.outcome
-    return outcome.name + (f" ({outcome.cause})" if outcome.cause else "")
+    return with_cause(row.record.outcome.name, row.record.outcome.cause)
 
 
 def _passed(row: Comparison) -> float | None:

@@ -31,7 +31,7 @@ from orchestrator.report.text import (
     safe_line,
     stage_in_words,
 )
-from orchestrator.run.outcome import TABLE, Outcome
+from orchestrator.run.outcome import TABLE, Outcome, with_cause
 from orchestrator.store.index import IndexEntry
 from orchestrator.store.names import NO_MODEL
 
@@ -141,7 +141,8 @@ class PlainView:
     def retrying(self, cell: PlannedCell, outcome: Outcome) -> None:
         with self._lock:
             self._forecast.again(cell)
-        self._line(f"again later: {_name(cell)}: {outcome} {outcome.detail or ''}".rstrip())
+        said = with_cause(outcome.name, outcome.cause)
+        self._line(f"again later: {_name(cell)}: {said} {outcome.detail or ''}".rstrip())
 
     def cancelled(self, cell: PlannedCell) -> None:
         with self._lock:
@@ -163,10 +164,9 @@ class PlainView:
 
 
 def _result(entry: IndexEntry) -> str:
-    cause = f"({entry.cause})" if entry.cause else ""
     return (
-        f"{entry.outcome}{cause}, pass {number(entry.passed)}, {count(entry.total_tokens)} tokens, "
-        f"{entry.duration_s:.1f} s"
+        f"{with_cause(entry.outcome, entry.cause)}, pass {number(entry.passed)}, "
+        f"{count(entry.total_tokens)} tokens, {entry.duration_s:.1f} s"
     )
 
 

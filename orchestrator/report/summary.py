@@ -13,7 +13,7 @@ from typing import Any
 import scorers
 from orchestrator.report.groups import pairs, row_of
 from orchestrator.store.cells import CellStore
-from orchestrator.store.files import write_durably
+from orchestrator.store.files import store_errors, write_durably
 from orchestrator.store.index import IndexEntry
 from scorers.aggregate import aggregate
 
@@ -47,11 +47,15 @@ def summary(store: CellStore) -> dict[str, Any]:
 
 
 def write_summary(store: CellStore) -> None:
-    """Write `summary.json`, whole or not at all; one that is newer than the index stays."""
+    """Write `summary.json`, whole or not at all; one that is newer than the index stays.
+
+    Raises StoreError.
+    """
     path = store.root / SUMMARY
-    if path.exists() and path.stat().st_mtime_ns > store.index_path.stat().st_mtime_ns:
-        return
-    write_durably(path, json.dumps(summary(store), indent=1).encode() + b"\n")
+    with store_errors(path):
+        if path.exists() and path.stat().st_mtime_ns > store.index_path.stat().st_mtime_ns:
+            return
+        write_durably(path, json.dumps(summary(store), indent=1).encode() + b"\n")
 
 
 def _marginals(entries: Sequence[IndexEntry]) -> dict[str, Any]:

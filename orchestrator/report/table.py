@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
+from typing import Any
 
 from rich.console import Console
 
@@ -13,7 +14,6 @@ from orchestrator.report.called import command
 from orchestrator.report.columns import Column, fit
 from orchestrator.report.groups import Pair, pairs
 from orchestrator.report.legend import print_legend
-from orchestrator.report.status import as_data, print_runner
 from orchestrator.report.summary import in_order, summary
 from orchestrator.report.text import (
     NO_PASS,
@@ -28,7 +28,7 @@ from orchestrator.report.text import (
     safe_line,
     seconds,
 )
-from orchestrator.run.outcome import TABLE
+from orchestrator.run.outcome import TABLE, with_cause
 from orchestrator.store.cells import CellStore
 from orchestrator.store.index import IndexEntry
 from orchestrator.store.names import NO_MODEL, NO_STACK
@@ -43,7 +43,7 @@ _OUTCOME_LEAST = 16
 def print_sweep(store: CellStore, *, as_json: bool, runner: Runner | None = None) -> None:
     """Print a sweep as far as it is, results on stdout. `runner` is who has it under way, or died of it."""
     if as_json:
-        data = summary(store) | ({"runner": as_data(runner)} if runner else {})
+        data = summary(store) | (_under_way(runner) if runner else {})
         print(json.dumps(data))  # noqa: T201 - results belong on stdout
         return
     sweep, entries, out = store.sweep(), in_order(store), console()
@@ -57,6 +57,9 @@ def print_sweep(store: CellStore, *, as_json: bool, runner: Runner | None = None
     if missing:
         out.print(f"not finished: {missing} of {plural(len(sweep.order), 'cell')}", soft_wrap=True)
         if runner:
+            # Imported here, as below: a sweep that nobody runs need not wait for what reads model calls.
+            from orchestrator.report.status import print_runner
+
             print_runner(runner, out)
         if not (runner and runner.process.alive):
             go_on = command("sweep", "resume", sweep.sweep_id, results=store.root.parent)
@@ -66,6 +69,12 @@ def print_sweep(store: CellStore, *, as_json: bool, runner: Runner | None = None
         entry, why = look_further(entries)
         look = command("cell", "show", entry.cell_id, results=store.root.parent)
         out.print(f"look further ({why}):\n  {look}", soft_wrap=True)
+
+
+def _under_way(runner: Runner) -> dict[str, Any]:
+    from orchestrator.report.status import as_data
+
+    return {"runner": as_data(runner)}
 
 
 def look_further(entries: Sequence[IndexEntry]) -> tuple[IndexEntry, str]:
@@ -168,7 +177,7 @@ def _task(entry: IndexEntry, runs: bool) -> str:
 
 
 def _outcome(entry: IndexEntry) -> str:
-    return entry.outcome + (f" ({entry.cause})" if entry.cause else "")
+    return with_cause(entry.outcome, entry.cause)
 
 
 def _refusal(entry: IndexEntry) -> str:

@@ -79,7 +79,13 @@ class Outcome:
         return self.rule.retried and self.cause not in LASTING_CAUSES
 
     def __str__(self) -> str:
+        """As the trace has it; people read `with_cause`."""
         return f"{self.name}({self.cause})" if self.cause else self.name
+
+
+def with_cause(name: str, cause: str | None) -> str:
+    """An outcome as people read it: `infra_error (rate_limited)`."""
+    return f"{name} ({cause})" if cause else name
 
 
 def stored_outcome(outcome: Outcome) -> record.Outcome:

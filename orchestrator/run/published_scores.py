@@ -31,8 +31,6 @@ NOT_TOLD = "the published file does not tell it"
 NOT_VISIBLE = "not visible where it was published"
 _NOT_CAB_1 = "cab-1 is made of what cab measured itself; a published cell has no such axes"
 
-Reasons = dict[str, str]
-
 
 def axes_of(cell: PublishedCell, *, counted: bool) -> dict[str, dict[str, Any]]:
     """All axes of a published cell, and its composites, by the keys of a record."""

@@ -103,6 +103,9 @@ class Options:
         return spec.model_copy(update={name: value for name, value in asked.items() if value is not None})
 
 
+_AS_IT_IS = Options()
+
+
 @dataclass(frozen=True)
 class Prepared:
     """A call that was found good and has not touched anything yet.
@@ -155,14 +158,14 @@ class Ready:
     bench: Bench | None
 
 
-def plan_of(loaded: LoadedSpec, name: str | None = None, options: Options | None = None) -> Matrix:
+def plan_of(loaded: LoadedSpec, name: str | None = None, options: Options = _AS_IT_IS) -> Matrix:
     """The matrix of a sweep file, without a machine to run it; whether its tasks are proved is not asked."""
     today = datetime.now(UTC).date()
-    spec = (options or Options()).applied(loaded.spec)
+    spec = options.applied(loaded.spec)
     return Matrix.of(spec, name or sweep_id(spec, today), loaded)
 
 
-def of_file(path: Path, results: Path, name: str | None, options: Options) -> Prepared:
+def of_file(path: Path, results: Path, name: str | None, options: Options = _AS_IT_IS) -> Prepared:
     """A call to start the sweep of a file, or to go on with it where a cell of its id is finished already.
 
     Raises InputError where those were made from another version of the file, or with other runs.
@@ -198,7 +201,7 @@ def _check_same_sweep(store: CellStore, loaded: LoadedSpec, options: Options) ->
         )
 
 
-def of_stored(results: Path, name: str, options: Options) -> Prepared:
+def of_stored(results: Path, name: str, options: Options = _AS_IT_IS) -> Prepared:
     """A call to go on with a stored sweep: its spec, pins and order.
 
     Raises PinMismatch where it cannot be run as it was, InputError where runs were to be taken from it.
@@ -215,20 +218,6 @@ def of_stored(results: Path, name: str, options: Options) -> Prepared:
     plan = matrix.plan.in_order((grown or stored).order)
     matrix = replace(matrix, plan=plan)
     return Prepared(matrix, store, options, choose(plan, options.only), grown=grown)
-
-
-@contextmanager
-def run(path: Path, results: Path, name: str | None, options: Options | None = None) -> Iterator[Ready]:
-    """Start the sweep of a file, or go on with it: `of_file`, `started`."""
-    with started(of_file(path, results, name, options or Options())) as ready:
-        yield ready
-
-
-@contextmanager
-def resume(results: Path, name: str, options: Options | None = None) -> Iterator[Ready]:
-    """Go on with a stored sweep: `of_stored`, `started`."""
-    with started(of_stored(results, name, options or Options())) as ready:
-        yield ready
 
 
 @contextmanager

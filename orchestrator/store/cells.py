@@ -15,12 +15,10 @@ finished. Each step is on the disk before the next begins, so that this holds fo
 
 from __future__ import annotations
 
-import difflib
 import errno
 import fcntl
 import os
 import secrets
-import shlex
 import shutil
 import threading
 from collections.abc import Iterable, Iterator
@@ -30,7 +28,8 @@ from pathlib import Path, PurePosixPath
 from typing import Self
 
 from orchestrator.errors import InputError, NewerThanCab, StoreError
-from orchestrator.paths import results_option, resume_command
+from orchestrator.nearest import nearest
+from orchestrator.paths import cab_command, resume_command
 from orchestrator.store.files import (
     make_dirs,
     store_errors,
@@ -50,6 +49,7 @@ SWEEP = "sweep.json"
 CELLS = "cells"
 _REPLACED = ".replaced"
 _SWEEPS_NAMED = 5
+_NO_SWEEP = "run `cab sweep run sweeps/free.yaml`"
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def newest_sweep(results_dir: Path) -> str:
         raise StoreError(
             "holds no sweep",
             place=str(results_dir),
-            mend="run `cab sweep run sweeps/free.yaml`, or give --results",
+            mend=f"{_NO_SWEEP}, or give --results",
         )
     return max(started)[1]
 
@@ -101,9 +101,8 @@ def find_cell(results_dir: Path, cell: str) -> Path:
 
 def _meant(cell: str, entries: Iterable[str], results_dir: Path) -> str:
     """The nearest finished cell of a sweep, or where its cells are listed."""
-    near = difflib.get_close_matches(cell, entries, n=1)
-    words = ["cab", "sweep", "status", cell.partition("/")[0], *results_option(results_dir)]
-    return f"did you mean {near[0]}?" if near else f"see `{shlex.join(words)}`"
+    look = cab_command("sweep", "status", cell.partition("/")[0], results=results_dir)
+    return nearest(cell, entries, otherwise=f"see `{look}`")
 
 
 def read_cell(cell_dir: Path) -> CellRecord:
@@ -194,12 +193,8 @@ class CellStore:
     def _other_sweeps(self) -> str:
         """Which sweep may have been meant: the nearest name, else the newest ones."""
         names = [name for _, name in sorted(_sweeps(self.root.parent), reverse=True)]
-        near = difflib.get_close_matches(self.sweep_id, names, n=1)
-        if near:
-            return f"did you mean {near[0]}?"
-        return (
-            f"known: {', '.join(names[:_SWEEPS_NAMED])}" if names else "run `cab sweep run sweeps/free.yaml`"
-        )
+        newest = f"known: {', '.join(names[:_SWEEPS_NAMED])}"
+        return nearest(self.sweep_id, names, otherwise=newest if names else _NO_SWEEP)
 
     def cell_dir(self, key: CellKey) -> Path:
         return self.root / CELLS / key.path()

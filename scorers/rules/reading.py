@@ -94,7 +94,7 @@ def heads(path: str, lines: list[Line]) -> Iterator[tuple[int, str]]:
     """Index and name of each line on which a test begins."""
     language = language_of(path)
     if language == "rust":
-        marked = {line: name for name, line, _, _ in rust.marked_tests(lines)}
+        marked = {line: name for name, line, _ in rust.marked_tests(lines)}
         yield from ((i, marked[line.number]) for i, line in enumerate(lines) if line.number in marked)
     elif language is not None:
         for index, line in enumerate(lines):

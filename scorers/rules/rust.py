@@ -46,8 +46,8 @@ def _tests_begin(stream: list[Token]) -> int:
     return len(stream)
 
 
-def marked_tests(lines: list[Line]) -> Iterator[tuple[str, int, bool, frozenset[str]]]:
-    """Functions marked as tests: name, line, whether a changed line holds the name, and their attributes."""
+def marked_tests(lines: list[Line]) -> Iterator[tuple[str, int, frozenset[str]]]:
+    """Functions marked as tests: name, line, and their attributes."""
     stream = tokens(lines, "rust") if any("test" in line.text for line in lines) else []
     attributes: set[str] = set()
     at = 0
@@ -59,8 +59,8 @@ def marked_tests(lines: list[Line]) -> Iterator[tuple[str, int, bool, frozenset[
             at += len(body) + 3
             continue
         if token.text == "fn" and at + 1 < len(stream):
-            if any(name.split(" ")[-1] == "test" or name == "test" for name in _heads(attributes)):
-                yield stream[at + 1].text, stream[at + 1].line, stream[at + 1].changed, frozenset(attributes)
+            if any(name.split(" ")[-1] == "test" for name in _heads(attributes)):
+                yield stream[at + 1].text, stream[at + 1].line, frozenset(attributes)
             attributes = set()
         elif token.text in {"{", "}", ";"}:
             attributes = set()

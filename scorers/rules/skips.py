@@ -169,13 +169,13 @@ def _returns_at_once(path: str, lines: list[Line], index: int) -> bool:
 
 
 def _rust(path: str, hunk: Hunk) -> Iterator[Finding]:
-    before = {name: attributes for name, _, _, attributes in rust.marked_tests(hunk.old)}
-    for name, number, _, attributes in rust.marked_tests(hunk.new):
+    before = {name: attributes for name, _, attributes in rust.marked_tests(hunk.old)}
+    for name, number, attributes in rust.marked_tests(hunk.new):
         fresh = attributes - before.get(name, attributes)
         added = sorted(text for text in fresh if re.match(r"ignore\b|cfg(_attr)?\b", text))
         if added:
             yield severe("test_skipped", f"{name}: #[{added[0]}]", path, number)
-    heads = {number: name for name, number, _, _ in rust.marked_tests(hunk.new)}
+    heads = {number: name for name, number, _ in rust.marked_tests(hunk.new)}
     for index, line in enumerate(hunk.new):
         if not line.changed:
             continue

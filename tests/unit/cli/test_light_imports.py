@@ -135,7 +135,7 @@ def test_a_second_time_nothing_is_summed_up_or_watched(tmp_path: Path) -> None:
     code, modules, err = run(*again)
     assert code == 0, err
     assert "scorers.composite" in first
-    assert not modules & {"scorers.composite", "rich.live"}
+    assert not modules & {"scorers.composite", "rich.live", "orchestrator.gateway.evidence"}
     assert (tmp_path / "done-1" / "summary.json").stat().st_mtime_ns == written
 
 

@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from orchestrator.cli.task_cmd import task as command
-from orchestrator.errors import InputError
+from orchestrator.cli.task_cmd import write_if_changed
+from orchestrator.errors import InputError, StoreError
 from orchestrator.plan.proof import Proof
 from orchestrator.plan.task import Task
 
@@ -101,3 +102,8 @@ def test_one_run_proves_nothing(tasks_dir: Path, containers: list[int]) -> None:
     done = CliRunner().invoke(command, ["validate", "--runs", "1", "--tasks-dir", str(tasks_dir)])
     assert done.exit_code == 2
     assert containers == []
+
+
+def test_a_proof_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"gone/\.proof\.json\.tmp: No such file"):
+        write_if_changed(tmp_path / "gone" / "proof.json", "{}")

@@ -1,6 +1,8 @@
 """An adapter that cannot be used is refused in one line, wherever it is asked for."""
 
+import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -66,3 +68,15 @@ def test_the_whole_example_of_the_documents_is_one(tmp_path: Path) -> None:
     adapter = load_adapter(tmp_path, "hello")
     launch = adapter.launch(LaunchContext(prompt="x", model="none", credential="x"))
     assert (adapter.version, adapter.uses_model, launch.argv) == ("1.0", False, ("hello",))
+
+
+def test_an_edit_counts_though_size_and_time_are_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    path = write(tmp_path, adapter())
+    before = path.stat()
+    assert load_adapter(tmp_path, "hello").version == "1.0"
+    path.write_text(path.read_text().replace("1.0", "2.0"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert load_adapter(tmp_path, "hello").version == "2.0"

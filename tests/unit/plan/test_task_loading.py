@@ -37,14 +37,14 @@ def edit(tasks_dir: Path, old: str, new: str, name: str = NAME) -> int:
         (
             "max_turns = 30",
             "max_turn = 30",
-            r"metadata\.cab\.max_turn is not known \(did you mean max_turns\?\)",
+            r"metadata\.cab\.max_turn is not known \(did you mean 'max_turns'\?\)",
         ),
         (
             "timeout_sec = 300.0",
             "timeout_secs = 3",
-            r"verifier\.timeout_secs is not known \(did you mean timeout_sec",
+            r"verifier\.timeout_secs is not known \(did you mean 'timeout_sec'",
         ),
-        ("[verifier]", "[verifer]", r"verifer is not known \(did you mean verifier\?\)"),
+        ("[verifier]", "[verifer]", r"verifer is not known \(did you mean 'verifier'\?\)"),
         (
             "max_turns = 30",
             "max_turns = 0",
@@ -145,9 +145,9 @@ def test_a_missing_part_is_named(tasks_dir: Path, name: str, gone: str) -> None:
 
 
 def test_unknown_names_are_answered_with_the_nearest(tasks_dir: Path) -> None:
-    with pytest.raises(InputError, match=f"did you mean {NAME}"):
+    with pytest.raises(InputError, match=f"did you mean '{NAME}'"):
         load_task(tasks_dir, "polyglot/python-revers-string")
-    with pytest.raises(InputError, match=f"did you mean {NAME}"):
+    with pytest.raises(InputError, match=f"did you mean '{NAME}'"):
         match_tasks(tasks_dir, ["polyglot/python-reverse"])
     with pytest.raises(InputError, match="is no directory"):
         list_tasks(tasks_dir / "nowhere")

@@ -296,7 +296,7 @@ def test_a_cell_without_its_sweep_is_found_by_the_hint(tmp_path, asked):
     store(tmp_path, (cell, found))
     with pytest.raises(StoreError) as refused:
         find_cell(tmp_path, asked)
-    assert refused.value.mend == f"did you mean {cell.cell_id}?"
+    assert refused.value.mend == f"did you mean {cell.cell_id!r}?"
     with pytest.raises(StoreError) as refused:
         find_cell(tmp_path, "foo")
     assert refused.value.mend == f"see `cab sweep status {SWEEP} -r {tmp_path}`"

@@ -18,7 +18,7 @@ from orchestrator.cli.sweep_cmd import sweep as sweep_command
 from orchestrator.errors import InputError, StoreError
 from orchestrator.report.groups import pairs
 from orchestrator.report.summary import summary
-from orchestrator.run.start import resume, run
+from orchestrator.run.start import of_file, of_stored
 from orchestrator.store import load_frame
 from orchestrator.store.cells import CellStore, find_cell, newest_sweep
 
@@ -209,12 +209,12 @@ def test_an_imported_cell_has_no_evidence_to_score(both: Path) -> None:
 
 
 def test_an_imported_sweep_cannot_be_run(both: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="imported, and cannot be run"), resume(both, FREE):
-        pytest.fail("resumed")
+    with pytest.raises(InputError, match="imported, and cannot be run"):
+        of_stored(both, FREE)
     spec = tmp_path / "mine.yaml"
     spec.write_text("name: mine\nclis: [noop]\ntasks: [polyglot/python-reverse-string]\n")
-    with pytest.raises(InputError, match="imported, and cannot be run"), run(spec, both, FREE):
-        pytest.fail("started")
+    with pytest.raises(InputError, match="imported, and cannot be run"):
+        of_file(spec, both, FREE)
 
 
 def test_an_imported_cell_can_be_moved_away(both: Path, tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_plain_lines_off_a_terminal(clock):
     view.cancelled(cell(2))
     lines = out.file.getvalue().splitlines()
     assert lines == [
-        "again later: opencode openai/gpt-with-a-long-name polyglot/task-1: infra_error(rate_limited) "
+        "again later: opencode openai/gpt-with-a-long-name polyglot/task-1: infra_error (rate_limited) "
         "429\ufffd[2J fake line",
         "[1/3] opencode openai/gpt-with-a-long-name polyglot/task-1: completed, pass 1, 1 500 tokens, 3.0 s; "
         "about 20 s left",

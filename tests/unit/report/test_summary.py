@@ -3,9 +3,12 @@
 import json
 import os
 
+import pytest
 from report_samples import evidence, record, store
 
+from orchestrator.errors import StoreError
 from orchestrator.report.summary import SUMMARY, summary, write_summary
+from orchestrator.store.files import temporary_of
 from orchestrator.store.names import CellKey
 
 
@@ -36,3 +39,10 @@ def test_a_summary_newer_than_the_index_stays_and_an_older_one_does_not(tmp_path
         os.utime(path, ns=(index + newer, index + newer))
         write_summary(place)
         assert path.read_bytes() == (b"old" if kept else whole)
+
+
+def test_a_summary_that_cannot_be_written_is_one_line(tmp_path):
+    place = store(tmp_path, (record(found := evidence()), found))
+    temporary_of(place.root / SUMMARY).mkdir()
+    with pytest.raises(StoreError, match=r"summary\.json\S*: Is a directory"):
+        write_summary(place)

@@ -11,9 +11,9 @@ import pytest
 from orchestrator.errors import InputError
 from orchestrator.plan.expand import PlannedCell
 from orchestrator.plan.spec import SweepSpec, load_spec
-from orchestrator.run import machine
+from orchestrator.run import machine, start
 from orchestrator.run.grow import grow
-from orchestrator.run.start import Matrix, Options, Ready, _record, plan_of, resume, run
+from orchestrator.run.start import Matrix, Options, Ready, _record, of_file, of_stored, plan_of
 from orchestrator.store.cells import CellStore
 from orchestrator.store.index import IndexEntry
 
@@ -40,7 +40,10 @@ def write(tmp_path: Path, text: str) -> Path:
 )
 def test_a_file_that_asks_for_nothing_leaves_no_sweep(tmp_path: Path, text: str, wanted: str) -> None:
     results = tmp_path / "results"
-    with pytest.raises(InputError, match=wanted), run(write(tmp_path, text), results, "mine-1"):
+    with (
+        pytest.raises(InputError, match=wanted),
+        start.started(of_file(write(tmp_path, text), results, "mine-1")),
+    ):
         pytest.fail("started")
     assert not results.exists()
 
@@ -59,15 +62,15 @@ def test_an_edited_file_starts_a_sweep_anew_until_a_cell_of_it_is_finished(
     monkeypatch.setattr(machine, "start_engine", lambda *_: None)
     monkeypatch.setattr(machine, "start_bench", lambda *_: None)
     store = CellStore(tmp_path, "mine-1")
-    with run(write(tmp_path, BASELINE), tmp_path, "mine-1"):
+    with start.started(of_file(write(tmp_path, BASELINE), tmp_path, "mine-1")):
         first = store.sweep()
-    with run(write(tmp_path, BASELINE + "seed: 7\n"), tmp_path, "mine-1"):
+    with start.started(of_file(write(tmp_path, BASELINE + "seed: 7\n"), tmp_path, "mine-1")):
         second = store.sweep()
     assert (first.seed, second.seed) == (0, 7)
     monkeypatch.setattr(CellStore, "finished", lambda _: {"mine-1/x": None})
     with (
         pytest.raises(InputError, match="is not what mine-1 was started from"),
-        run(write(tmp_path, BASELINE), tmp_path, "mine-1"),
+        start.started(of_file(write(tmp_path, BASELINE), tmp_path, "mine-1")),
     ):
         pytest.fail("started")
     assert store.sweep() == second
@@ -92,8 +95,9 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Re
         entries = {cell: entry(cell_id=cell, outcome=outcome) for cell in finished}
         monkeypatch.setattr(CellStore, "finished", lambda _: entries)
         given = Options(**options)
-        context = run(spec, tmp_path, "mine-1", given) if verb == "run" else resume(tmp_path, "mine-1", given)
-        with context as ready:
+        new = verb == "run"
+        asked = of_file(spec, tmp_path, "mine-1", given) if new else of_stored(tmp_path, "mine-1", given)
+        with start.started(asked) as ready:
             return ready
 
     return call
@@ -174,7 +178,7 @@ def test_a_file_whose_cells_are_all_skipped_leaves_no_sweep(tmp_path: Path) -> N
     )
     with (
         pytest.raises(InputError, match=r"mine\.yaml: every cell is skipped: CAB_TEST_UNSET is not set"),
-        run(write(tmp_path, text), tmp_path / "results", "mine-1"),
+        start.started(of_file(write(tmp_path, text), tmp_path / "results", "mine-1")),
     ):
         pytest.fail("started")
     assert not (tmp_path / "results").exists()

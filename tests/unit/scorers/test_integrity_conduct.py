@@ -328,11 +328,14 @@ def test_a_long_hostile_diff_is_read_in_linear_time(path: str, line: str) -> Non
         f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -0,0 +1,{lines} @@\n"
         + f"+{line}\n" * lines
     )
-    commands = [tool(word * 20000) for word in ("curl ", "cp ", "ssh a@")]
-    assert (
-        integrity.score(task(), evidence(diff=diff, tool_calls=commands)).rules_version
-        == integrity.RULES_VERSION
-    )
+    assert integrity.score(task(), evidence(diff=diff)).rules_version == integrity.RULES_VERSION
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("word", ["curl ", "cp ", "ssh a@"])
+def test_a_long_hostile_command_is_read_in_linear_time(word: str) -> None:
+    found = integrity.score(task(), evidence(tool_calls=[tool(word * 20000)]))
+    assert found.rules_version == integrity.RULES_VERSION
 
 
 @pytest.mark.timeout(20)

@@ -277,7 +277,7 @@ def test_an_unknown_sweep_is_told_with_the_nearest_or_the_newest(tmp_path):
         os.utime(tmp_path / name / "sweep.json", (1000 + age, 1000 + age))
     with pytest.raises(StoreError, match=r"known: ffffff, eeeee, dddd, ccc, bb\)"):
         CellStore(tmp_path, "zzzzzz").sweep()
-    with pytest.raises(StoreError, match=r"did you mean ffffff\?"):
+    with pytest.raises(StoreError, match=r"did you mean 'ffffff'\?"):
         CellStore(tmp_path, "fffff").open()
 
 
