@@ -142,6 +142,7 @@ class PlainMeter:
             _read(self.reading, parsed, "message")
             if parsed.get("error"):
                 self.reading.failure = self._wire.classify(_error_status(parsed["error"]), body)
+        self.reading.failure = self.reading.failure or _unanswered(self.reading, body)
         return b""
 
 
@@ -158,6 +159,7 @@ class StreamMeter:
         self._wire = wire
         self._hide_usage = hide_usage
         self._splitter = EventSplitter()
+        self._last = b""
 
     def feed(self, data: bytes) -> bytes:
         shown = b"".join([self._event(event) for event in self._splitter.feed(data)])
@@ -167,6 +169,8 @@ class StreamMeter:
         rest = self._splitter.rest()
         shown = self._event(rest) if rest else b""
         self.reading.complete = self.reading.complete or self.reading.finish_reason is not None
+        if self.reading.complete and self.reading.failure is None:
+            self.reading.failure = _unanswered(self.reading, self._last)
         return shown if self._hide_usage else b""
 
     def _event(self, event: bytes) -> bytes:
@@ -177,6 +181,7 @@ class StreamMeter:
         if data.strip() == b"[DONE]":
             self.reading.complete = True
             return event
+        self._last = data
         parsed = _json_object(data)
         if parsed is None:
             return event
@@ -191,6 +196,14 @@ class StreamMeter:
         return event.replace(data, drop_member(text, members(text), "usage").encode(), 1)
 
 
+def _unanswered(reading: Reading, body: bytes) -> Failure | None:
+    """The endpoint's failure where a response that claims success holds no answer of any model."""
+    if reading.answered:
+        return None
+    text = body[:DETAIL_MAX].decode("utf-8", "replace")
+    return Failure("endpoint_down", f"the response holds no answer of a model: {text!r}")
+
+
 def _read(reading: Reading, body: dict[str, Any], part: str) -> None:
     """Take what one response object, or one chunk of a stream, states. Later statements replace earlier
     ones.
@@ -202,6 +215,7 @@ def _read(reading: Reading, body: dict[str, Any], part: str) -> None:
     if isinstance(usage, dict):
         reading.usage_raw = usage
     choice = first_choice(body)
+    reading.answered = reading.answered or bool(choice)
     reason = choice.get("finish_reason")
     if isinstance(reason, str) and reason:
         reading.finish_reason = reason[:NAME_MAX]

@@ -278,3 +278,44 @@ def test_body_that_is_no_request(tmp_path: Path, body: bytes) -> None:
             assert (call.error, call.status) == ("bad_request", 400)
 
     asyncio.run(run())
+
+
+def text_reply(text: str, kind: str) -> Handler:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        return web.Response(text=text, content_type=kind)
+
+    return handle
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("", "application/json"),
+        ("<html>Please log in</html>", "text/html"),
+        ("[]", "application/json"),
+        ("{}", "application/json"),
+        ('{"object": "chat.completion", "choices": []}', "application/json"),
+        ("data: [DONE]\n\n", "text/event-stream"),
+        ("data: <html>\n\ndata: [DONE]\n\n", "text/event-stream"),
+        ('data: {"choices": []}\n\ndata: [DONE]\n\n', "text/event-stream"),
+    ],
+)
+def test_a_success_without_any_answer_is_the_endpoints_failure(tmp_path: Path, text: str, kind: str) -> None:
+    async def run() -> None:
+        async with rig(tmp_path, text_reply(text, kind)) as gateway:
+            assert await gateway.post(request_body()) == (200, text.encode())
+            (call,) = await gateway.close()
+            assert call.error == "endpoint_down"
+            assert "holds no answer" in (call.error_detail or "")
+
+    asyncio.run(run())
+
+
+def test_an_empty_answer_is_the_models_own(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with rig(tmp_path, json_reply(completion(""))) as gateway:
+            assert (await gateway.post(request_body()))[0] == 200
+            (call,) = await gateway.close()
+            assert call.error is None
+
+    asyncio.run(run())
