@@ -67,11 +67,16 @@ def watch(ready: Ready) -> bool:
         sweep.run()
     took = clock(time.monotonic() - begin)
     if sweep.interrupted:
-        go_on = command("sweep", "resume", ready.matrix.sweep_id, results=ready.store.root.parent)
-        err.print(f"stopped after {took}; go on with: {go_on}", soft_wrap=True)
+        err.print(f"stopped after {took}; go on with: {go_on(ready)}", soft_wrap=True)
     else:
         err.print(f"{plural(total, 'cell')} in {took}")
     return sweep.interrupted
+
+
+def go_on(ready: Ready) -> str:
+    """The command that goes on with what this call was about, and with nothing else of its sweep."""
+    limited = [word for glob in ready.only for word in ("--only", glob)]
+    return command("sweep", "resume", ready.matrix.sweep_id, *limited, results=ready.store.root.parent)
 
 
 @contextmanager

@@ -148,7 +148,7 @@ class Prepared:
 @dataclass(frozen=True)
 class Ready:
     """A sweep whose lock is held. `chosen` is what the call is about, `todo` what of it is not finished;
-    `bench` is None where that is nothing.
+    `bench` is None where that is nothing. `only` are the globs that the call is limited to.
     """
 
     matrix: Matrix
@@ -156,6 +156,7 @@ class Ready:
     chosen: Sequence[PlannedCell]
     todo: Sequence[PlannedCell]
     bench: Bench | None
+    only: tuple[str, ...] = ()
 
 
 def plan_of(loaded: LoadedSpec, name: str | None = None, options: Options = _AS_IT_IS) -> Matrix:
@@ -250,7 +251,7 @@ def started(call: Prepared) -> Iterator[Ready]:
 
             sandbox = sandbox or machine.start_engine(stack, pins)
             bench = machine.start_bench(stack, matrix, store, pins, scratch, sandbox)
-        yield Ready(matrix, store, call.chosen, todo, bench)
+        yield Ready(matrix, store, call.chosen, todo, bench, call.options.only)
 
 
 def _own(store: CellStore) -> SweepRecord:

@@ -10,7 +10,16 @@ from report_samples import SWEEP, entry
 from rich.console import Console
 
 from orchestrator.plan.expand import PlannedCell
-from orchestrator.report.live import FINISHING, HINT, STOPPING, LiveView, PlainView, _interruptible, watch
+from orchestrator.report.live import (
+    FINISHING,
+    HINT,
+    STOPPING,
+    LiveView,
+    PlainView,
+    _interruptible,
+    go_on,
+    watch,
+)
 from orchestrator.run.outcome import Outcome
 from orchestrator.store.names import CellKey
 
@@ -197,6 +206,7 @@ def test_one_plain_line_says_how_it_ended(monkeypatch, capsys, interrupted, said
         todo=[cell(1)],
         bench=SimpleNamespace(concurrency=2),
         store=SimpleNamespace(root=Path("/r") / SWEEP),
+        only=(),
     )
     assert watch(ready) is interrupted
     assert capsys.readouterr().err.endswith(said)
@@ -252,3 +262,13 @@ def test_two_hundred_cells_with_all_there_is_to_say_stay_readable(clock, width, 
     assert not any(line.endswith("…") for line in text[:3])
     assert text[-1].startswith("… ") if height < 44 else True
     assert "more under way: " in text[-1]
+
+
+def test_a_limited_call_that_was_stopped_goes_on_as_limited(tmp_path):
+    ready = SimpleNamespace(
+        matrix=SimpleNamespace(sweep_id=SWEEP),
+        store=SimpleNamespace(root=tmp_path / SWEEP),
+        only=("noop/*", "a b"),
+    )
+    end = f" sweep resume {SWEEP} --only 'noop/*' --only 'a b' -r {tmp_path}"
+    assert go_on(ready).endswith(end)
