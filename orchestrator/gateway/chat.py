@@ -46,6 +46,8 @@ _OVERFLOW_WORDS = re.compile(
     re.IGNORECASE,
 )
 _ACCOUNT_STATUS = (401, 402, 403)
+# Not the CLI's doing: path, method and model are the gateway's choice, and it is the endpoint that gave up.
+_ENDPOINT_STATUS = (404, 405, 408, 425)
 
 
 class ChatWire:
@@ -91,9 +93,7 @@ class ChatWire:
         return found
 
     def classify(self, status: int, body: bytes) -> Failure:
-        """The category of a failed response. A 404 is the endpoint's: path and model are the gateway's
-        choice.
-        """
+        """The category of a failed response."""
         error = _error_object(body)
         text = body[:DETAIL_MAX].decode("utf-8", "replace")
         detail = f"HTTP {status}: {text}"
@@ -106,7 +106,8 @@ class ChatWire:
             return Failure("upstream_5xx", detail)
         if status in _ACCOUNT_STATUS:
             return Failure("key_refused", detail)
-        return Failure("endpoint_down" if status == 404 or status < 400 else "bad_request", detail)
+        endpoint = status in _ENDPOINT_STATUS or status < 400
+        return Failure("endpoint_down" if endpoint else "bad_request", detail)
 
     def error_body(self, message: str, kind: str) -> bytes:
         error = {"message": message, "type": kind, "param": None, "code": kind}

@@ -95,6 +95,9 @@ def test_hopeless_rate_limits_are_not_waited_for(tmp_path: Path, reply: Handler,
         (400, {"error": {"message": "unknown field foo"}}, "bad_request", 1),
         (422, BROKEN, "bad_request", 1),
         (404, {"error": {"message": "no such model"}}, "endpoint_down", 1),
+        (405, BROKEN, "endpoint_down", 1),
+        (408, BROKEN, "endpoint_down", 3),
+        (425, BROKEN, "endpoint_down", 3),
     ],
 )
 def test_final_failure_passes_as_it_came(
