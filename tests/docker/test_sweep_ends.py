@@ -130,7 +130,8 @@ def test_a_token_limit_ends_a_cell_and_a_budget_the_sweep_until_it_is_larger(tmp
     call = TOKENS_IN + TOKENS_OUT
     texts = {"first": "fix()\nwhile True: ask()", "next": "ask()"}
     price = Price(rates=[Rates(input=1, output=1)], source="sweep file")
-    with lone_bench(Stub({}), texts, tmp_path) as (lone, store):
+    stub = Stub({"stub/model": lambda _: Answer()})
+    with lone_bench(stub, texts, tmp_path) as (lone, store):
         bench = replace(lone, spending=Spending(tokens=2 * call), prices={"stub/model": price})
         cells = [cell_of(store.sweep_id, name, "stub/model", TASK, endpoint="stub") for name in texts]
         sweep = Sweep(bench, store, cells, 1, Watcher(), Budget.of(Spending(tokens=2 * call), store))

@@ -1,4 +1,4 @@
-"""A price comes from the sweep file, else from the library by the endpoint; what is not known has a reason."""
+"""A price is the sweep file's, else the library's by the endpoint; what is not known has a reason."""
 
 from __future__ import annotations
 
