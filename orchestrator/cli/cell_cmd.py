@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
 import click
 
 from orchestrator.cli.options import Group, json_option, results_option
+from orchestrator.report.text import print_json
 
 cell_argument = click.argument("cell")
 
@@ -48,9 +48,7 @@ def score(cell: str, results: Path, as_json: bool) -> None:
     again = rescore(find_cell(results, cell))
     if as_json:
         differences = {key: {"stored": old, "now": new} for key, (old, new) in again.differences.items()}
-        click.echo(
-            json.dumps({"cell_id": again.record.cell_id, "scores": again.scores, "differences": differences})
-        )
+        print_json({"cell_id": again.record.cell_id, "scores": again.scores, "differences": differences})
     else:
         from orchestrator.report.scores import print_scores
         from orchestrator.report.text import plural, safe_line

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from orchestrator.cli.options import json_option
+from orchestrator.report.text import print_json
 
 if TYPE_CHECKING:
     from orchestrator.sandbox.doctor import Check
@@ -30,7 +30,7 @@ def doctor(as_json: bool) -> None:
 
     checks = examine(Machine())
     if as_json:
-        click.echo(json.dumps([asdict(check) for check in checks], indent=2))
+        print_json([asdict(check) for check in checks], indent=2)
     else:
         for check in checks:
             click.echo(line(check))

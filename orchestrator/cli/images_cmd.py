@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
 import click
 
 from orchestrator.cli.options import Group, json_option
+from orchestrator.report.text import print_json
 
 
 @click.group(cls=Group)
@@ -47,7 +47,7 @@ def verify(as_json: bool) -> None:
     lock = load_lock(Layout().lock)
     findings = verify_images(lock)
     if as_json:
-        click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
+        print_json([asdict(finding) for finding in findings], indent=2)
     else:
         for finding in findings:
             click.echo(f"{finding.image}: {finding.problem} ({as_called(finding.mend)})")

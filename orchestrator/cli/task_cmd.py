@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -10,6 +9,7 @@ import click
 from orchestrator import paths
 from orchestrator.cli.options import Group, json_option
 from orchestrator.errors import InputError
+from orchestrator.report.text import print_json
 
 _tasks_dir = click.option(
     "--tasks-dir",
@@ -35,7 +35,7 @@ def list_command(tasks_dir: Path, as_json: bool) -> None:
     tasks = [load_task(tasks_dir, name) for name in list_tasks(tasks_dir)]
     if as_json:
         keys = ("name", "language", "category", "expected_refusal", "proved", "content_hash")
-        click.echo(json.dumps([{key: getattr(item, key) for key in keys} for item in tasks], indent=2))
+        print_json([{key: getattr(item, key) for key in keys} for item in tasks], indent=2)
         return
     width = max((len(item.name) for item in tasks), default=0)
     for item in tasks:
@@ -74,7 +74,7 @@ def validate_command(
         changed = write_if_changed(item.path / PROOF_FILE, proof.to_json())
         outcomes.append({"name": name, "proved": True, "changed": changed, **proof.model_dump(mode="json")})
     if as_json:
-        click.echo(json.dumps(outcomes, indent=2))
+        print_json(outcomes, indent=2)
     else:
         for outcome in outcomes:
             click.echo(f"{outcome['name']}  {'proved' if outcome['proved'] else 'NOT PROVED'}")

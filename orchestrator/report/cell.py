@@ -23,6 +23,7 @@ from orchestrator.report.text import (
     count,
     number,
     plural,
+    print_json,
     safe_line,
     safe_lines,
 )
@@ -69,8 +70,7 @@ def print_cell(cell_dir: Path, *, as_json: bool) -> None:
     """Print a finished cell, results on stdout."""
     record = read_cell(cell_dir)
     if as_json:
-        # ASCII, because a terminal obeys some characters that JSON leaves as they are.
-        print(json.dumps(record.model_dump(mode="json"), indent=1))  # noqa: T201 - results belong on stdout
+        print_json(record.model_dump(mode="json"), indent=1)
         return
     out = console()
     if record.imported is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from rich.console import Console
 from orchestrator.report.called import command
 from orchestrator.report.columns import Column, fit
 from orchestrator.report.legend import print_legend
-from orchestrator.report.text import NOT_MEASURED, console, number, plural
+from orchestrator.report.text import NOT_MEASURED, console, number, plural, print_json
 from orchestrator.run.import_published import ImportedSweepOf
 from orchestrator.run.outcome import TABLE, with_cause
 from orchestrator.store.record import CellRecord
@@ -80,7 +79,7 @@ def print_import(sweeps: Sequence[ImportedSweepOf], results: Path, *, as_json: b
     """Print the comparison of every cell and a summary, results on stdout."""
     rows = comparisons(sweeps)
     if as_json:
-        print(json.dumps(_data(sweeps, rows), indent=1))  # noqa: T201 - results belong on stdout
+        print_json(_data(sweeps, rows), indent=1)
         return
     out = console()
     _print_cells(rows, out)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from orchestrator.plan.expand import PlannedCell
 from orchestrator.report.columns import Column, fit
 from orchestrator.report.table import print_skipped
-from orchestrator.report.text import console, plural
+from orchestrator.report.text import console, plural, print_json
 from orchestrator.run.start import Matrix, Prepared, ended
 
 _NAME_LEAST = 20
@@ -51,7 +50,7 @@ def _print(matrix: Matrix, cells: Sequence[PlannedCell], states: Mapping[str, st
             for cell in cells
         ]
         skipped = [{"cell_id": cell_id, "reason": reason} for cell_id, reason in plan.skipped]
-        print(json.dumps({"sweep_id": matrix.sweep_id, "cells": listed, "skipped": skipped}))  # noqa: T201
+        print_json({"sweep_id": matrix.sweep_id, "cells": listed, "skipped": skipped})
         return
     if states:
         cells = [cell for cell in cells if states[cell.cell_id] != LEFT_OUT]

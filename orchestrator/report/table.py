@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
@@ -26,6 +25,7 @@ from orchestrator.report.text import (
     dollars,
     number,
     plural,
+    print_json,
     safe_line,
     seconds,
 )
@@ -45,7 +45,7 @@ def print_sweep(store: CellStore, *, as_json: bool, runner: Runner | None = None
     """Print a sweep as far as it is, results on stdout. `runner` is who has it under way, or died of it."""
     if as_json:
         data = summary(store) | (_under_way(runner) if runner else {})
-        print(json.dumps(data))  # noqa: T201 - results belong on stdout
+        print_json(data)
         return
     sweep, entries, out = store.sweep(), in_order(store), console()
     _print_cells(sweep, entries, out)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 import unicodedata
 from typing import TYPE_CHECKING
 
@@ -32,6 +34,11 @@ def console(*, stderr: bool = False) -> Console:
     if not out.is_terminal and "COLUMNS" not in os.environ:
         out.width = PIPE_WIDTH
     return out
+
+
+def print_json(data: object, indent: int | None = None) -> None:
+    """A result as JSON on stdout. In ASCII: a terminal obeys some characters that JSON leaves as they are."""
+    sys.stdout.write(json.dumps(data, indent=indent) + "\n")
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -20,10 +20,16 @@ SCRIPT = EXAMPLES / "nightly.sh"
 PLACES = ("/opt/cab", "/etc/cab", "/etc/systemd/system", "/var/lib/cab")
 
 
+class Units(configparser.RawConfigParser):
+    """Keys of systemd's files are told apart by case, too."""
+
+    def optionxform(self, optionstr: str) -> str:
+        return optionstr
+
+
 def unit(name: str) -> configparser.RawConfigParser:
     """A systemd unit file. A key that stands twice in a section is a fault here."""
-    parser = configparser.RawConfigParser(interpolation=None, comment_prefixes=("#", ";"), delimiters=("=",))
-    parser.optionxform = lambda optionstr: optionstr  # type: ignore[method-assign]
+    parser = Units(interpolation=None, comment_prefixes=("#", ";"), delimiters=("=",))
     parser.read_string((EXAMPLES / name).read_text())
     return parser
 
