@@ -1,6 +1,4 @@
-"""What the gateway asks of a wire (chat completions, …). One module a wire implements it; `WIRES` lists
-them.
-"""
+"""What the gateway asks of a wire. One module of `wires/` a wire implements it."""
 
 from __future__ import annotations
 
@@ -9,27 +7,33 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from orchestrator.adapter import Wire
+from scorers.evidence import Usage
 
-Target = Literal["call", "models"]
+Target = Literal["call", "count", "models"]
+"""`count` is a request for a count of tokens: no model runs for it, so it is no model call."""
 
 
 @dataclass(frozen=True)
 class Failure:
     """Why a call failed: one of the categories of `scorers.evidence.ModelCall.error`, and the upstream's
-    words.
+    words. `wait_s` is the wait that the body itself states, infinite where waiting is of no use.
     """
 
     category: str
     detail: str
+    wait_s: float | None = None
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A request, parsed and made ready: `request` as the CLI sent it, `body` as it goes upstream."""
+    """A request, parsed and made ready: `request` as the CLI sent it, `body` as it goes upstream.
+
+    `request_model` is the model that the CLI asked for, wherever its wire puts it.
+    """
 
     request: dict[str, Any]
     body: bytes
-    streamed: bool
+    request_model: str | None
     hide_usage: bool
     settings: dict[str, Any]
 
@@ -49,6 +53,37 @@ class Reading:
     failure: Failure | None = None
 
 
+@dataclass(frozen=True)
+class ToolRequest:
+    """A tool call as the wire has it. `call_id` is empty where the wire gives none."""
+
+    call_id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """What a request tells of the conversation so far.
+
+    `opening` is its first text, the system prompt where there is one; `calls` are the tool calls it repeats,
+    in order, and `results` the tools' results by `call_id`.
+    """
+
+    opening: str = ""
+    offers_tools: bool = False
+    calls: tuple[ToolRequest, ...] = ()
+    results: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the model said in a response: its text, less reasoning and refusals, and the tools it asked for."""
+
+    text: str = ""
+    calls: tuple[ToolRequest, ...] = ()
+
+
 class Meter(Protocol):
     """Reads a response while it passes. `feed` and `finish` return what the CLI is to see of it."""
 
@@ -61,20 +96,34 @@ class Meter(Protocol):
 
 @dataclass(frozen=True)
 class Path:
-    """Where a request goes: `upstream` is the path after the endpoint's base URL."""
+    """Where a request goes: `upstream` is the path after the endpoint's base URL and the API's version.
+
+    `version` is put between them where the base URL does not end in a version itself; "" is never put.
+    `model` is the model that the path names.
+    """
 
     target: Target
-    upstream: str
+    upstream: str = ""
+    version: str = ""
+    model: str | None = None
 
 
 class WireFormat(Protocol):
-    """One wire. `prepare` raises ValueError for a body that is no request of this wire."""
+    """One wire: how its requests, responses and errors are written, and what they state.
+
+    The first half serves a CLI, the second reads what was recorded. Readers take anything an agent or an
+    endpoint may have sent and never raise.
+    """
 
     name: Wire
 
-    def match(self, method: str, path: str) -> Path | None: ...
+    def match(self, method: str, path: str, model: str) -> Path | None:
+        """Where a request goes that is about the cell's `model`; None for a path that the wire lacks."""
+        ...
 
-    def prepare(self, body: bytes, model: str) -> Prepared: ...
+    def prepare(self, body: bytes, path: Path, model: str) -> Prepared:
+        """Raises ValueError for a body that is no request of this wire."""
+        ...
 
     def meter(self, *, events: bool, hide_usage: bool) -> Meter: ...
 
@@ -84,11 +133,23 @@ class WireFormat(Protocol):
 
     def classify(self, status: int, body: bytes) -> Failure: ...
 
-    def error_body(self, message: str, kind: str) -> bytes: ...
+    def error_body(self, status: int, message: str, kind: str) -> bytes: ...
 
-    def models_body(self, model: str) -> bytes: ...
+    def models_body(self, model: str, *, one: bool) -> bytes:
+        """The list of models, which is the cell's model alone, or with `one` its entry."""
+        ...
 
     def auth_headers(self, key: str) -> Mapping[str, str]: ...
+
+    def usage(self, raw: dict[str, Any]) -> Usage | None:
+        """Usage as cab counts it, from what the upstream stated; None unless both totals are stated."""
+        ...
+
+    def conversation(self, request: dict[str, Any]) -> Conversation: ...
+
+    def answer(self, response: Any) -> Answer:
+        """`response` as it was recorded: JSON, or the text of a stream or of a body that was cut."""
+        ...
 
 
 @dataclass
