@@ -15,7 +15,9 @@ from aiohttp import web
 from orchestrator.gateway.contract import CellRoute
 from orchestrator.gateway.record import CallInProgress, Recorder
 from orchestrator.gateway.upstream import Clock, Outgoing, Reply, Source, StreamCutError
-from orchestrator.gateway.wire import Failure, Path, WireFormat
+from orchestrator.gateway.wire import ErrorKind, Failure, Path, Shown, Target, WireFormat
+from orchestrator.gateway.wires.meters import Meter, PlainMeter, StreamMeter, Unread
+from orchestrator.gateway.wires.shared import bounded
 
 REQUEST_MAX = 256 << 20
 """Bytes of a request. It is held whole, for a retry; without a bound one cell could take the memory of
@@ -57,15 +59,16 @@ class Cell:
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one HTTP request of the cell's socket."""
-        path = self.wire.match(request.method, request.path)
+        path = self.wire.match(request.method, request.path, self.route.model)
         if path is None:
             return self._answer(404, f"cab serves no {request.method} of this path", "not_found")
         if not self._authorised(request):
             self._refuse(request, Failure("unauthorised", "wrong or missing credential"), 401)
             return self._answer(401, "wrong or missing credential", "unauthorised")
         if path.target == "models":
-            return web.Response(body=self.wire.models_body(self.route.model), content_type="application/json")
-        if self.route.max_calls is not None and self.charged >= self.route.max_calls:
+            models = self.wire.models_body(self.route.model, one=path.model is not None)
+            return web.Response(body=models, content_type="application/json")
+        if path.target == "call" and self._used_up():
             self._refuse(request, Failure("limit", f"{self.route.max_calls} calls were made"), 403)
             if not self.limit_reached:
                 self.limit_reached = True
@@ -73,9 +76,13 @@ class Cell:
             return self._answer(403, "the limit of model calls was reached", "limit")
         return await self._call(request, path)
 
+    def _used_up(self) -> bool:
+        return self.route.max_calls is not None and self.charged >= self.route.max_calls
+
     async def _call(self, request: web.BaseRequest, path: Path) -> web.StreamResponse:
-        call = self._begin(request)
-        self.charged += 1
+        call = self._begin(request, path.target)
+        charge = 1 if path.target == "call" else 0
+        self.charged += charge
         try:
             return await self._serve(call, request, path)
         except asyncio.CancelledError:
@@ -91,7 +98,7 @@ class Cell:
             return web.Response(status=500)
         finally:
             if call.failure is not None and call.failure.category in _NOT_THE_CELLS_FAULT:
-                self.charged -= 1
+                self.charged -= charge
             self.recorder.add(call)
 
     async def _serve(self, call: CallInProgress, request: web.BaseRequest, path: Path) -> web.StreamResponse:
@@ -104,26 +111,26 @@ class Cell:
         except ValueError as error:
             return self._bad_request(call, 400, f"not a request of this wire: {error}")
         call.request, call.settings = prepared.request, prepared.settings
+        call.request_model = path.model or bounded(prepared.request.get("model"))
         query = _query_without_key(request.query_string)
-        target = f"{path.upstream}?{query}" if query else path.upstream
-        reply = await self.source.send(call, Outgoing(self.wire, target, request.headers, prepared.body))
+        reply = await self.source.send(call, Outgoing(self.wire, path, query, request.headers, prepared.body))
         call.status, call.failure = reply.status, reply.failure
         try:
-            return await self._pass_on(call, request, reply, hide_usage=prepared.hide_usage)
+            return await self._pass_on(call, request, reply, prepared.shown)
         finally:
             reply.close()
 
     async def _pass_on(
-        self, call: CallInProgress, request: web.BaseRequest, reply: Reply, *, hide_usage: bool
+        self, call: CallInProgress, request: web.BaseRequest, reply: Reply, shown: Shown | None
     ) -> web.StreamResponse:
         """Send the reply as it comes, one write for each chunk; a body that breaks off breaks the
         connection.
         """
         call.streamed = reply.header("content-type").startswith("text/event-stream")
-        meter = self.wire.meter(events=call.streamed, hide_usage=hide_usage)
+        meter = self._meter(call, shown)
         call.reading = meter.reading
         response = web.StreamResponse(status=reply.status)
-        shortened = call.streamed and hide_usage
+        shortened = call.streamed and shown is not None
         for name, value in reply.headers:
             if not (shortened and name.lower() == "content-length"):
                 response.headers.add(name, value)
@@ -133,8 +140,8 @@ class Cell:
                 if call.first_byte is None:
                     call.first_byte = self.clock.monotonic()
                 call.response.add(data)
-                if shown := meter.feed(data):
-                    await _to_client(response.write(shown))
+                if passed := meter.feed(data):
+                    await _to_client(response.write(passed))
         except StreamCutError as cut:
             meter.finish()
             call.failure = Failure(cut.category, str(cut))
@@ -146,11 +153,18 @@ class Cell:
         if call.failure is None:
             call.failure = meter.reading.failure
         if call.failure is None and not meter.reading.complete:
-            call.failure = Failure("stream_cut", "the stream ended without a finish_reason or [DONE]")
+            call.failure = Failure("stream_cut", "the stream stopped before its end")
         return response
 
-    def _begin(self, request: web.BaseRequest) -> CallInProgress:
-        call = CallInProgress(self.calls, self.wire.name, request.path, self.clock.monotonic, self._wait)
+    def _meter(self, call: CallInProgress, shown: Shown | None) -> Meter:
+        if call.target == "count":
+            return Unread()
+        return StreamMeter(self.wire.read, shown) if call.streamed else PlainMeter(self.wire.read)
+
+    def _begin(self, request: web.BaseRequest, target: Target = "call") -> CallInProgress:
+        call = CallInProgress(
+            self.calls, self.wire.name, request.path, self.clock.monotonic, self._wait, target
+        )
         self.calls += 1
         return call
 
@@ -172,9 +186,9 @@ class Cell:
 
     def _bad_request(self, call: CallInProgress, status: int, message: str) -> web.Response:
         call.failure, call.status = Failure("bad_request", message), status
-        return self._answer(status, message, "bad_request")
+        return self._answer(status, message, "too_large" if status == 413 else "bad_request")
 
-    def _answer(self, status: int, message: str, kind: str) -> web.Response:
+    def _answer(self, status: int, message: str, kind: ErrorKind) -> web.Response:
         body = self.wire.error_body(message, kind)
         return web.Response(status=status, body=body, content_type="application/json")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -11,6 +11,10 @@ from scorers.evidence import Usage
 
 Target = Literal["call", "count", "models"]
 """`count` is a request for a count of tokens: no model runs for it, so it is no model call."""
+
+
+Shown = Callable[[bytes, bytes, dict[str, Any]], bytes]
+"""What the CLI is to see of an event, given the event, its data and the object that the data is."""
 
 
 @dataclass(frozen=True)
@@ -24,18 +28,20 @@ class Failure:
     wait_s: float | None = None
 
 
+ErrorKind = Literal["bad_request", "too_large", "unauthorised", "limit", "not_found", "endpoint_down"]
+
+
 @dataclass(frozen=True)
 class Prepared:
     """A request, parsed and made ready: `request` as the CLI sent it, `body` as it goes upstream.
 
-    `request_model` is the model that the CLI asked for, wherever its wire puts it.
+    `shown` is set where the gateway asked for more than the CLI did: what the CLI is to see of a stream.
     """
 
     request: dict[str, Any]
     body: bytes
-    request_model: str | None
-    hide_usage: bool
     settings: dict[str, Any]
+    shown: Shown | None = None
 
 
 @dataclass
@@ -78,20 +84,10 @@ class Conversation:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the model said in a response: its text, less reasoning and refusals, and the tools it asked for."""
+    """What the model said in a response: its text, without reasoning and refusals, and its tool calls."""
 
     text: str = ""
     calls: tuple[ToolRequest, ...] = ()
-
-
-class Meter(Protocol):
-    """Reads a response while it passes. `feed` and `finish` return what the CLI is to see of it."""
-
-    reading: Reading
-
-    def feed(self, data: bytes) -> bytes: ...
-
-    def finish(self) -> bytes: ...
 
 
 @dataclass(frozen=True)
@@ -121,11 +117,13 @@ class WireFormat(Protocol):
         """Where a request goes that is about the cell's `model`; None for a path that the wire lacks."""
         ...
 
-    def prepare(self, body: bytes, path: Path, model: str) -> Prepared:
+    def prepare(self, body: bytes, model: str) -> Prepared:
         """Raises ValueError for a body that is no request of this wire."""
         ...
 
-    def meter(self, *, events: bool, hide_usage: bool) -> Meter: ...
+    def read(self, reading: Reading, body: dict[str, Any]) -> None:
+        """Take into the reading what a whole response states, or one event of a stream."""
+        ...
 
     def texts(self, event: dict[str, Any]) -> Iterable[tuple[Hashable, str]]:
         """The texts of a stream's event, each with its place: a client joins the texts of one place."""
@@ -133,7 +131,9 @@ class WireFormat(Protocol):
 
     def classify(self, status: int, body: bytes) -> Failure: ...
 
-    def error_body(self, status: int, message: str, kind: str) -> bytes: ...
+    def error_body(self, message: str, kind: ErrorKind) -> bytes:
+        """An error of the gateway's own."""
+        ...
 
     def models_body(self, model: str, *, one: bool) -> bytes:
         """The list of models, which is the cell's model alone, or with `one` its entry."""

@@ -5,13 +5,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import Any
 
 from orchestrator.adapter import Wire
 from orchestrator.gateway.jsontext import drop_member, members
-from orchestrator.gateway.wire import Answer, Conversation, Failure, Path, Prepared, Reading, ToolRequest
-from orchestrator.gateway.wires.meters import PlainMeter, StreamMeter
+from orchestrator.gateway.wire import (
+    Answer,
+    Conversation,
+    ErrorKind,
+    Failure,
+    Path,
+    Prepared,
+    Reading,
+    ToolRequest,
+)
 from orchestrator.gateway.wires.shared import (
     DETAIL_MAX,
     bearer,
@@ -62,12 +69,11 @@ class ChatWire:
     name: Wire = "chat"
 
     def match(self, method: str, path: str, model: str) -> Path | None:
-        del model  # it stands in the body
         if _CALL.search(path):
             return Path("call", "/chat/completions") if method == "POST" else None
-        return models_path(method, path)
+        return models_path(method, path, model)
 
-    def prepare(self, body: bytes, path: Path, model: str) -> Prepared:
+    def prepare(self, body: bytes, model: str) -> Prepared:
         text, found, request = parse_request(body)
         if not isinstance(request.get("messages"), list):
             raise ValueError("no list of messages")
@@ -82,17 +88,23 @@ class ChatWire:
                 "include_usage": True,
             }
         sent = changed(body, text, found, changes)
-        return Prepared(
-            request, sent, bounded(request.get("model")), hide_usage, settings(request, _SETTINGS)
-        )
+        shown = _without_usage if hide_usage else None
+        return Prepared(request, sent, settings(request, _SETTINGS), shown)
 
-    def meter(self, *, events: bool, hide_usage: bool) -> StreamMeter | PlainMeter:
-        """With `hide_usage` the stream is as if the CLI's request, which did not ask for usage, had gone
-        upstream: the usage event is left out and a `usage` field of another event is cut from it.
-        """
-        if not events:
-            return PlainMeter(partial(self._read, part="message"))
-        return StreamMeter(partial(self._read, part="delta"), _without_usage if hide_usage else None)
+    def read(self, reading: Reading, body: dict[str, Any]) -> None:
+        reading.reported_model = bounded(body.get("model")) or reading.reported_model
+        reading.usage_raw = cumulated(reading.usage_raw, body.get("usage"))
+        choice = first_choice(body)
+        reading.answered = reading.answered or bool(choice)
+        reason = choice.get("finish_reason")
+        reading.finish_reason = bounded(reason) or reading.finish_reason
+        refusal = member(choice.get("delta") or choice.get("message"), "refusal")
+        if isinstance(refusal, str) and refusal:
+            reading.refusal = ((reading.refusal or "") + refusal)[:DETAIL_MAX]
+        if reason == "content_filter" and reading.refusal is None:
+            reading.refusal = "content_filter"
+        if body.get("error"):
+            reading.failure = self.classify(200, json.dumps({"error": body["error"]}).encode())
 
     def texts(self, event: dict[str, Any]) -> Iterable[tuple[tuple[str, ...], str]]:
         """Every text of the choices, whatever its name: endpoints name what they stream differently."""
@@ -101,7 +113,7 @@ class ChatWire:
     def classify(self, status: int, body: bytes) -> Failure:
         return openai_failure(status, body)
 
-    def error_body(self, status: int, message: str, kind: str) -> bytes:
+    def error_body(self, message: str, kind: ErrorKind) -> bytes:
         return openai_error(message, kind)
 
     def models_body(self, model: str, *, one: bool) -> bytes:
@@ -140,22 +152,6 @@ class ChatWire:
     def answer(self, response: Any) -> Answer:
         message = response_message(response)
         return Answer(text_of(message.get("content")), tuple(_calls(message)))
-
-    def _read(self, reading: Reading, body: dict[str, Any], *, part: str) -> None:
-        """Take what one response object, or one chunk of a stream, states."""
-        reading.reported_model = bounded(body.get("model")) or reading.reported_model
-        reading.usage_raw = cumulated(reading.usage_raw, body.get("usage"))
-        choice = first_choice(body)
-        reading.answered = reading.answered or bool(choice)
-        reason = choice.get("finish_reason")
-        reading.finish_reason = bounded(reason) or reading.finish_reason
-        refusal = member(choice.get(part), "refusal")
-        if isinstance(refusal, str) and refusal:
-            reading.refusal = ((reading.refusal or "") + refusal)[:DETAIL_MAX]
-        if reason == "content_filter" and reading.refusal is None:
-            reading.refusal = "content_filter"
-        if body.get("error"):
-            reading.failure = self.classify(200, json.dumps(body).encode())
 
 
 def _without_usage(event: bytes, data: bytes, parsed: dict[str, Any]) -> bytes:

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from orchestrator.gateway.sse import EventSplitter, event_data
-from orchestrator.gateway.wire import Capture, Failure, Reading
+from orchestrator.gateway.wire import Capture, Failure, Reading, Shown
 from orchestrator.gateway.wires.shared import DETAIL_MAX, json_object, json_value
 
 METERED_BODY_MAX = 64 << 20
 """A plain response larger than this (bytes) passes, but is not read for usage."""
 
 Read = Callable[[Reading, dict[str, Any]], None]
-"""Takes what one object of a response states into the reading."""
+"""`WireFormat.read` of a wire."""
 
-Shown = Callable[[bytes, bytes, dict[str, Any]], bytes]
-"""What the CLI is to see of an event, given the event, its data and the object that the data is."""
+
+class Meter(Protocol):
+    """Reads a response while it passes. `feed` and `finish` return what the CLI is to see of it."""
+
+    reading: Reading
+
+    def feed(self, data: bytes) -> bytes: ...
+
+    def finish(self) -> bytes: ...
 
 
 class Unread:

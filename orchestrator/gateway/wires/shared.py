@@ -10,13 +10,13 @@ from typing import Any
 
 from orchestrator.gateway.jsontext import Member, canonical, members, set_members
 from orchestrator.gateway.sse import event_data, split_events
-from orchestrator.gateway.wire import Failure, Path, ToolRequest
+from orchestrator.gateway.wire import ErrorKind, Failure, Path, ToolRequest
 
 DETAIL_MAX = 2000
 NAME_MAX = 200
 SETTING_MAX = 1000
 
-_OPENAI_MODELS = re.compile(r"(?:^|/)models(?:/(.+?))?/?$")
+_MODELS = re.compile(r"(?:^|/)models(?:/(.+?))?/?$")
 
 # One table for all wires: endpoints that serve many vendors' models pass on the vendors' own words.
 _OVERFLOW_CODES = {
@@ -96,7 +96,7 @@ def openai_failure(status: int, body: bytes) -> Failure:
     return categorise(status, (error.get("code"), error.get("type")), error.get("message"), body)
 
 
-def openai_error(message: str, kind: str) -> bytes:
+def openai_error(message: str, kind: ErrorKind) -> bytes:
     error = {"message": message, "type": kind, "param": None, "code": kind}
     return json.dumps({"error": error}).encode()
 
@@ -106,10 +106,12 @@ def openai_models(model: str, *, one: bool) -> bytes:
     return json.dumps(entry if one else {"object": "list", "data": [entry]}).encode()
 
 
-def models_path(method: str, path: str) -> Path | None:
-    """A request for the list of models, or for the entry of one."""
-    found = _OPENAI_MODELS.search(path)
-    return Path("models", model=found[1]) if found and method == "GET" else None
+def models_path(method: str, path: str, model: str) -> Path | None:
+    """A request for the list of models, or for the entry of the cell's."""
+    found = _MODELS.search(path)
+    if found is None or method != "GET" or found[1] not in (None, model):
+        return None
+    return Path("models", model=found[1])
 
 
 def bearer(key: str) -> dict[str, str]:
