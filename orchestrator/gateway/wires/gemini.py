@@ -126,11 +126,7 @@ class GeminiWire:
         parsed = json_value(body)
         error = member(parsed[0] if isinstance(parsed, list) and parsed else parsed, "error")
         codes = (member(error, "code"), member(error, "status"))
-        waits = [
-            _SECONDS.fullmatch(text_of(part.get("retryDelay"))) for part in objects(member(error, "details"))
-        ]
-        wait_s = next((float(wait[1]) for wait in waits if wait), None)
-        return categorise(status, codes, member(error, "message"), body, wait_s)
+        return categorise(status, codes, member(error, "message"), body, _stated_wait(error))
 
     def error_body(self, message: str, kind: ErrorKind) -> bytes:
         code, status = _ERRORS[kind]
@@ -199,6 +195,14 @@ def _candidate(body: dict[str, Any]) -> dict[str, Any]:
         if candidate.get("index", 0) == 0:
             return candidate
     return {}
+
+
+def _stated_wait(error: Any) -> float | None:
+    """Seconds of a `RetryInfo` among the details; this wire has no header for them."""
+    for detail in objects(member(error, "details")):
+        if wait := _SECONDS.fullmatch(text_of(detail.get("retryDelay"))):
+            return float(wait[1])
+    return None
 
 
 def _call(part: dict[str, Any]) -> ToolRequest | None:
