@@ -10,6 +10,7 @@ from report_samples import SWEEP, entry
 from rich.console import Console
 
 from orchestrator.plan.expand import PlannedCell
+from orchestrator.plan.spec import Spending
 from orchestrator.report.live import (
     FINISHING,
     HINT,
@@ -192,20 +193,31 @@ def test_stages_have_names_for_people_and_rows_no_blank_columns(clock):
 
 
 @pytest.mark.parametrize(
-    ("interrupted", "said"),
-    [(False, "1 cell in 0 s\n"), (True, f"stopped after 0 s; go on with: cab sweep resume {SWEEP} -r /r\n")],
+    ("interrupted", "over", "said"),
+    [
+        (False, 0, "1 cell in 0 s\n"),
+        (True, 0, f"stopped after 0 s; go on with: cab sweep resume {SWEEP} -r /r\n"),
+        (
+            False,
+            3,
+            "sweep_budget: 0 of 5 tokens and $0.0000 of $1.50 used after 0 s, 3 cells not run; "
+            f"go on with: cab sweep resume {SWEEP} -r /r --budget-tokens MORE --budget-usd MORE\n",
+        ),
+    ],
 )
-def test_one_plain_line_says_how_it_ended(monkeypatch, capsys, interrupted, said):
-    made = SimpleNamespace(run=lambda: None, interrupted=interrupted, stopping=False)
+def test_one_plain_line_says_how_it_ended(monkeypatch, capsys, interrupted, over, said):
+    made = SimpleNamespace(run=lambda: None, interrupted=interrupted, stopping=False, over_budget=over)
     monkeypatch.setattr("orchestrator.run.sweep.Sweep", lambda *_: made)
     ready = SimpleNamespace(
         matrix=SimpleNamespace(
-            plan=SimpleNamespace(cells=[cell(1)]), sweep_id=SWEEP, spec=SimpleNamespace(retries=0)
+            plan=SimpleNamespace(cells=[cell(1)]),
+            sweep_id=SWEEP,
+            spec=SimpleNamespace(retries=0, budget=Spending(tokens=5, usd=1.5)),
         ),
         chosen=[cell(1)],
         todo=[cell(1)],
         bench=SimpleNamespace(concurrency=2),
-        store=SimpleNamespace(root=Path("/r") / SWEEP),
+        store=SimpleNamespace(root=Path("/r") / SWEEP, finished=dict),
         only=(),
     )
     assert watch(ready) is interrupted
