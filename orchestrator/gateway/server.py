@@ -18,6 +18,7 @@ from orchestrator.gateway.cell import Cell
 from orchestrator.gateway.contract import CellRoute, Endpoint
 from orchestrator.gateway.embedded import ScriptedModel
 from orchestrator.gateway.record import Recorder
+from orchestrator.gateway.scripts import SCRIPTED_WIRE
 from orchestrator.gateway.scrub import Scrubber
 from orchestrator.gateway.upstream import Clock, Source, SystemClock, Upstream, new_session
 from orchestrator.gateway.wire import WireFormat
@@ -110,7 +111,7 @@ class GatewayServer:
         return self._endpoints[route.endpoint]
 
     def _wire(self, route: CellRoute) -> WireFormat:
-        return WIRES["chat" if route.script is not None else self._endpoint(route).wire]
+        return WIRES[SCRIPTED_WIRE if route.script is not None else self._endpoint(route).wire]
 
     def _source(self, route: CellRoute) -> Source:
         if (route.script is None) == (route.endpoint is None):
