@@ -122,6 +122,50 @@ def test_ends_and_refusals(wire: Wire, body: dict[str, Any], finish: str, refusa
     )
 
 
+@pytest.mark.parametrize(
+    ("wire", "events"),
+    [
+        ("chat", [{"usage": {"prompt_tokens": 9}}, {"usage": None}, {"usage": {"prompt_tokens": 0}}]),
+        (
+            "messages",
+            [
+                {"type": "message_start", "message": {"usage": {"input_tokens": 9, "output_tokens": 1}}},
+                {"type": "message_delta", "usage": {"input_tokens": 0, "output_tokens": 4}},
+                {"type": "message_delta", "usage": {"input_tokens": None, "output_tokens": 5}},
+            ],
+        ),
+        ("gemini", [{"usageMetadata": {"promptTokenCount": 9}}, {"usageMetadata": {"trafficType": "x"}}]),
+    ],
+)
+def test_a_later_zero_or_null_is_not_a_statement(wire: Wire, events: list[dict[str, Any]]) -> None:
+    expected = {
+        "chat": {"prompt_tokens": 9},
+        "messages": {"input_tokens": 9, "output_tokens": 5},
+        "gemini": {"promptTokenCount": 9, "trafficType": "x"},
+    }
+    reading = Reading()
+    for event in events:
+        WIRES[wire].read(reading, event)
+    assert reading.usage_raw == expected[wire]
+
+
+@pytest.mark.parametrize(
+    ("wire", "request_body", "expected"),
+    [
+        ("responses", {"input": "x", "max_output_tokens": 5}, {"max_output_tokens": 5}),
+        (
+            "messages",
+            {"messages": [], "max_tokens": 5, "thinking": {"type": "enabled"}, "metadata": {"user_id": "u"}},
+            {"max_tokens": 5, "thinking": {"type": "enabled"}},
+        ),
+        ("gemini", {"contents": [], "generation_config": {"topP": 0.5, "x": 1}}, {"topP": 0.5}),
+        ("gemini", {"contents": [], "generationConfig": {"stopSequences": ["x" * 2000]}}, {}),
+    ],
+)
+def test_generation_settings(wire: Wire, request_body: dict[str, Any], expected: dict[str, Any]) -> None:
+    assert WIRES[wire].prepare(json.dumps(request_body).encode(), MODEL).settings == expected
+
+
 def test_refusal_in_pieces() -> None:
     meter = StreamMeter(WIRES["responses"].read)
     for part in ("I will", " not"):
