@@ -16,7 +16,9 @@ from orchestrator.gateway.contract import CellRoute
 from orchestrator.gateway.evidence import normalise_usage
 from orchestrator.gateway.record import CallInProgress, Recorder
 from orchestrator.gateway.upstream import Clock, Outgoing, Reply, Source, StreamCutError
-from orchestrator.gateway.wire import Failure, Path, WireFormat
+from orchestrator.gateway.wire import ErrorKind, Failure, Path, Shown, Target, WireFormat
+from orchestrator.gateway.wires.meters import Meter, PlainMeter, StreamMeter, Unread
+from orchestrator.gateway.wires.shared import bounded
 from scorers.evidence import LIMIT_ERRORS
 from scorers.price import cost_usd
 
@@ -62,15 +64,16 @@ class Cell:
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one HTTP request of the cell's socket."""
-        path = self.wire.match(request.method, request.path)
+        path = self.wire.match(request.method, request.path, self.route.model)
         if path is None:
             return self._answer(404, f"cab serves no {request.method} of this path", "not_found")
         if not self._authorised(request):
             self._refuse(request, Failure("unauthorised", "wrong or missing credential"), 401)
             return self._answer(401, "wrong or missing credential", "unauthorised")
         if path.target == "models":
-            return web.Response(body=self.wire.models_body(self.route.model), content_type="application/json")
-        if limit := self._limit():
+            models = self.wire.models_body(self.route.model, one=path.model is not None)
+            return web.Response(body=models, content_type="application/json")
+        if path.target == "call" and (limit := self._limit()):
             self._refuse(request, limit, 403)
             if not self.limit_reached:
                 self.limit_reached = True
@@ -91,15 +94,16 @@ class Cell:
 
     def _spend(self, call: CallInProgress) -> None:
         """Count what a call that has ended stated of its usage, whichever way it ended."""
-        usage = normalise_usage(call.reading.usage_raw)
+        usage = normalise_usage(self.wire.name, call.reading.usage_raw)
         if usage is not None:
             self.tokens += usage.input + usage.output
             if self.route.price is not None:
                 self.usd += cost_usd(usage, self.route.price)
 
     async def _call(self, request: web.BaseRequest, path: Path) -> web.StreamResponse:
-        call = self._begin(request)
-        self.charged += 1
+        call = self._begin(request, path.target)
+        charge = 1 if path.target == "call" else 0
+        self.charged += charge
         try:
             return await self._serve(call, request, path)
         except asyncio.CancelledError:
@@ -115,7 +119,7 @@ class Cell:
             return web.Response(status=500)
         finally:
             if call.failure is not None and call.failure.category in _NOT_THE_CELLS_FAULT:
-                self.charged -= 1
+                self.charged -= charge
             self._spend(call)
             self.recorder.add(call)
 
@@ -129,26 +133,26 @@ class Cell:
         except ValueError as error:
             return self._bad_request(call, 400, f"not a request of this wire: {error}")
         call.request, call.settings = prepared.request, prepared.settings
+        call.request_model = path.model or bounded(prepared.request.get("model"))
         query = _query_without_key(request.query_string)
-        target = f"{path.upstream}?{query}" if query else path.upstream
-        reply = await self.source.send(call, Outgoing(self.wire, target, request.headers, prepared.body))
+        reply = await self.source.send(call, Outgoing(self.wire, path, query, request.headers, prepared.body))
         call.status, call.failure = reply.status, reply.failure
         try:
-            return await self._pass_on(call, request, reply, hide_usage=prepared.hide_usage)
+            return await self._pass_on(call, request, reply, prepared.shown)
         finally:
             reply.close()
 
     async def _pass_on(
-        self, call: CallInProgress, request: web.BaseRequest, reply: Reply, *, hide_usage: bool
+        self, call: CallInProgress, request: web.BaseRequest, reply: Reply, shown: Shown | None
     ) -> web.StreamResponse:
         """Send the reply as it comes, one write for each chunk; a body that breaks off breaks the
         connection.
         """
         call.streamed = reply.header("content-type").startswith("text/event-stream")
-        meter = self.wire.meter(events=call.streamed, hide_usage=hide_usage)
+        meter = self._meter(call, shown)
         call.reading = meter.reading
         response = web.StreamResponse(status=reply.status)
-        shortened = call.streamed and hide_usage
+        shortened = call.streamed and shown is not None
         for name, value in reply.headers:
             if not (shortened and name.lower() == "content-length"):
                 response.headers.add(name, value)
@@ -158,8 +162,8 @@ class Cell:
                 if call.first_byte is None:
                     call.first_byte = self.clock.monotonic()
                 call.response.add(data)
-                if shown := meter.feed(data):
-                    await _to_client(response.write(shown))
+                if passed := meter.feed(data):
+                    await _to_client(response.write(passed))
         except StreamCutError as cut:
             meter.finish()
             call.failure = Failure(cut.category, str(cut))
@@ -171,11 +175,18 @@ class Cell:
         if call.failure is None:
             call.failure = meter.reading.failure
         if call.failure is None and not meter.reading.complete:
-            call.failure = Failure("stream_cut", "the stream ended without a finish_reason or [DONE]")
+            call.failure = Failure("stream_cut", "the stream stopped before its end")
         return response
 
-    def _begin(self, request: web.BaseRequest) -> CallInProgress:
-        call = CallInProgress(self.calls, self.wire.name, request.path, self.clock.monotonic, self._wait)
+    def _meter(self, call: CallInProgress, shown: Shown | None) -> Meter:
+        if call.target == "count":
+            return Unread()
+        return StreamMeter(self.wire.read, shown) if call.streamed else PlainMeter(self.wire.read)
+
+    def _begin(self, request: web.BaseRequest, target: Target = "call") -> CallInProgress:
+        call = CallInProgress(
+            self.calls, self.wire.name, request.path, self.clock.monotonic, self._wait, target
+        )
         self.calls += 1
         return call
 
@@ -197,9 +208,9 @@ class Cell:
 
     def _bad_request(self, call: CallInProgress, status: int, message: str) -> web.Response:
         call.failure, call.status = Failure("bad_request", message), status
-        return self._answer(status, message, "bad_request")
+        return self._answer(status, message, "too_large" if status == 413 else "bad_request")
 
-    def _answer(self, status: int, message: str, kind: str) -> web.Response:
+    def _answer(self, status: int, message: str, kind: ErrorKind) -> web.Response:
         body = self.wire.error_body(message, kind)
         return web.Response(status=status, body=body, content_type="application/json")
 

@@ -3,8 +3,9 @@
 Files the gateway appends for a cell, one JSON object a line:
 
 - `calls.jsonl`: one `RawCall` for each model call, written when the call ends;
-- `wire.jsonl.gz`: one gzip member a call: {"index", "request": {...}, "response": ...} with bodies as sent,
-  less credentials. It is what the final message and the tool calls are read from.
+- `wire.jsonl.gz`: one gzip member a call: {"index", "wire", "request": {...}, "response": ...} with bodies as
+  sent, less credentials. It is what the final message and the tool calls are read from. A request for a count
+  of tokens stands here alone: no model runs for it.
 """
 
 from __future__ import annotations

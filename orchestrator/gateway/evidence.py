@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from orchestrator.adapter import Wire
 from orchestrator.errors import StoreError
-from orchestrator.gateway.chat import text_of
 from orchestrator.gateway.contract import RawCall
+from orchestrator.gateway.wire import Answer, Conversation
+from orchestrator.gateway.wires import WIRES
 from scorers.evidence import ModelCall, Span, Usage
 
 
@@ -23,12 +25,15 @@ class WireBody:
     index: int
     request: Any
     response: Any
+    wire: Wire = "chat"
 
-    @property
-    def messages(self) -> list[dict[str, Any]]:
-        """The request's messages; empty where the request is not an object."""
-        found = self.request.get("messages") if isinstance(self.request, dict) else None
-        return [message for message in found or [] if isinstance(message, dict)]
+    def conversation(self) -> Conversation:
+        """What the request tells of the conversation; nothing where it is not an object."""
+        return WIRES[self.wire].conversation(self.request if isinstance(self.request, dict) else {})
+
+    def answer(self) -> Answer:
+        """What the model said."""
+        return WIRES[self.wire].answer(self.response)
 
 
 def read_wire(wire_path: Path) -> Iterator[WireBody]:
@@ -77,41 +82,35 @@ def side_requests(wire: Iterable[WireBody], side_prompts: Sequence[str] = ()) ->
     """The indices of requests beside the task, such as one for a title.
 
     In a cell in which requests offer tools, a request that offers none and whose conversation holds no tool
-    call is one. A CLI that never offers tools has main requests only, but for those whose first message holds
+    call is one. A CLI that never offers tools has main requests only, but for those whose first text holds
     one of `side_prompts`.
     """
     toolless: set[int] = set()
     declared: set[int] = set()
     tools_seen = False
     for body in wire:
-        offers = isinstance(body.request, dict) and bool(body.request.get("tools"))
-        tools_seen = tools_seen or offers
-        if not offers and not any(_is_tool_traffic(message) for message in body.messages):
+        told = body.conversation()
+        tools_seen = tools_seen or told.offers_tools
+        if not told.offers_tools and not told.calls and not told.results:
             toolless.add(body.index)
-        first = text_of(body.messages[0].get("content")) if body.messages else ""
-        if any(prompt in first for prompt in side_prompts):
+        if any(prompt in told.opening for prompt in side_prompts):
             declared.add(body.index)
     return declared | toolless if tools_seen else declared
 
 
-def normalise_usage(raw: dict[str, Any] | None) -> Usage | None:
-    """Chat completions usage as cab counts it; None unless both totals are stated.
+def normalise_usage(wire: Wire, raw: dict[str, Any] | None) -> Usage | None:
+    """Usage as cab counts it, by the wire that stated it; None unless both totals are stated.
 
-    On this wire `prompt_tokens` includes cached input and `completion_tokens` includes reasoning.
+    No request is without input: an endpoint that states 0 for it does not count.
     """
-    if raw is None:
-        return None
-    asked, said = _count(raw, "prompt_tokens"), _count(raw, "completion_tokens")
-    if asked is None or said is None:
-        return None
-    prompt, completion = raw.get("prompt_tokens_details"), raw.get("completion_tokens_details")
-    return Usage(
-        input=asked,
-        output=said,
-        cached_read=_count(prompt, "cached_tokens"),
-        cache_write=_count(prompt, "cache_write_tokens"),
-        reasoning=_count(completion, "reasoning_tokens"),
-    )
+    usage = WIRES[wire].usage(raw) if raw is not None else None
+    return usage if usage and usage.input else None
+
+
+def _usage(raw: RawCall) -> Usage | None:
+    """The usage of a call. What was stated of an answer that broke off is a part of it: not counted."""
+    broke_off = raw.error is not None and raw.finish_reason is None
+    return None if broke_off else normalise_usage(raw.wire, raw.usage_raw)
 
 
 def _model_call(raw: RawCall, origin: float, main: bool) -> ModelCall:
@@ -122,15 +121,6 @@ def _model_call(raw: RawCall, origin: float, main: bool) -> ModelCall:
         end=raw.end - origin,
         first_byte=None if raw.first_byte is None else raw.first_byte - origin,
         main=main,
-        usage=normalise_usage(raw.usage_raw),
+        usage=_usage(raw),
         waits=[Span(start=start - origin, end=end - origin) for start, end in raw.waits],
     )
-
-
-def _is_tool_traffic(message: dict[str, Any]) -> bool:
-    return message.get("role") == "tool" or bool(message.get("tool_calls"))
-
-
-def _count(counts: Any, name: str) -> int | None:
-    value = counts.get(name) if isinstance(counts, dict) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -19,7 +19,7 @@ from orchestrator.adapter import Wire
 from orchestrator.gateway.contract import RawCall
 from orchestrator.gateway.jsontext import canonical
 from orchestrator.gateway.scrub import Scrubber
-from orchestrator.gateway.wire import Capture, Failure, Reading
+from orchestrator.gateway.wire import Capture, Failure, Reading, Target
 
 STORED_BODY_MAX = 16 << 20
 """Bytes of a request, and of a response, that are stored; what is passed on has no such limit."""
@@ -44,12 +44,14 @@ class CallInProgress:
     path: str
     now: Callable[[], float]
     on_wait: Callable[[bool], None]
+    target: Target = "call"
     start: float = 0.0
     first_byte: float | None = None
     status: int | None = None
     streamed: bool = False
     request_body: bytes = b""
     request: dict[str, Any] | None = None
+    request_model: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     failure: Failure | None = None
     attempts: int = 1
@@ -61,7 +63,6 @@ class CallInProgress:
         self.start = self.now()
 
     def raw(self, end: float) -> RawCall:
-        model = (self.request or {}).get("model")
         return RawCall(
             index=self.index,
             wire=self.wire,
@@ -72,7 +73,7 @@ class CallInProgress:
             status=self.status,
             streamed=self.streamed,
             request_hash=hash_request(self.request_body, self.request),
-            request_model=model[:NAME_MAX] if isinstance(model, str) else None,
+            request_model=self.request_model,
             reported_model=self.reading.reported_model,
             settings=self.settings,
             usage_raw=self.reading.usage_raw,
@@ -117,8 +118,9 @@ class Recorder:
             if call.request_body:
                 with self._wire.open("ab") as file:
                     file.write(gzip.compress(self._line(_bodies(call)), compresslevel=5, mtime=0))
-            with self._calls.open("ab") as file:
-                file.write(self._line(call.raw(end).model_dump(mode="json")))
+            if call.target == "call":
+                with self._calls.open("ab") as file:
+                    file.write(self._line(call.raw(end).model_dump(mode="json")))
         except OSError as fault:
             self._fault = fault
 
@@ -137,4 +139,4 @@ def _bodies(call: CallInProgress) -> dict[str, Any]:
     if not call.streamed and not call.response.truncated:
         with contextlib.suppress(ValueError, RecursionError):
             response = json.loads(response)
-    return {"index": call.index, "request": request, "response": response}
+    return {"index": call.index, "wire": call.wire, "request": request, "response": response}

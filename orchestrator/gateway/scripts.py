@@ -2,4 +2,9 @@
 
 from typing import Literal
 
+from orchestrator.adapter import Wire
+
 ScriptKind = Literal["reference", "idle", "wrong", "refuse", "false-claim", "loop"]
+
+SCRIPTED_WIRE: Wire = "chat"
+"""The one wire that scripted models speak."""

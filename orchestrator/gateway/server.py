@@ -15,16 +15,15 @@ from aiohttp import web
 
 from orchestrator.errors import CabError, InputError
 from orchestrator.gateway.cell import Cell
-from orchestrator.gateway.chat import ChatWire
 from orchestrator.gateway.contract import CellRoute, Endpoint
 from orchestrator.gateway.embedded import ScriptedModel
 from orchestrator.gateway.record import Recorder
+from orchestrator.gateway.scripts import SCRIPTED_WIRE
 from orchestrator.gateway.scrub import Scrubber
 from orchestrator.gateway.upstream import Clock, Source, SystemClock, Upstream, new_session
 from orchestrator.gateway.wire import WireFormat
+from orchestrator.gateway.wires import WIRES
 from orchestrator.unix_socket import bound
-
-WIRES: dict[str, WireFormat] = {"chat": ChatWire()}
 
 KEEPALIVE_S = 3600.0
 """A CLI may think for long between two calls of one connection; the cell's end closes what is left."""
@@ -58,8 +57,6 @@ class GatewayServer:
 
     def add_endpoint(self, endpoint: Endpoint) -> None:
         """Make an endpoint known; one of the same name is replaced for cells opened later."""
-        if endpoint.wire not in WIRES:
-            raise InputError(f"wire {endpoint.wire!r} is not served", place=f"endpoint {endpoint.name}")
         self._endpoints[endpoint.name] = endpoint
 
     async def open_cell(self, route: CellRoute) -> None:
@@ -114,7 +111,7 @@ class GatewayServer:
         return self._endpoints[route.endpoint]
 
     def _wire(self, route: CellRoute) -> WireFormat:
-        return WIRES["chat" if route.script is not None else self._endpoint(route).wire]
+        return WIRES[SCRIPTED_WIRE if route.script is not None else self._endpoint(route).wire]
 
     def _source(self, route: CellRoute) -> Source:
         if (route.script is None) == (route.endpoint is None):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import io
+import math
 import random
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
@@ -18,7 +20,7 @@ from orchestrator.gateway.contract import Endpoint
 from orchestrator.gateway.joined import JoinedScrubber, KeySentError
 from orchestrator.gateway.record import CallInProgress
 from orchestrator.gateway.scrub import Scrubber, StreamScrubber
-from orchestrator.gateway.wire import Failure, WireFormat
+from orchestrator.gateway.wire import Failure, Path, WireFormat
 
 CONNECT_S = 30.0
 SILENCE_S = 600.0
@@ -39,7 +41,7 @@ _CREDENTIALS = frozenset(
 )
 _OWN_REQUEST_HEADERS = _HOP_BY_HOP | _CREDENTIALS | {"host", "content-length", "expect", "accept-encoding"}
 _SKIP_DEFAULTS = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
-_QUOTA = b"insufficient_quota"
+_VERSION = re.compile(r"/v\d+\w*$")
 _MAY_PASS = (408, 425)
 _CONNECTION_ERRORS = (aiohttp.ClientError, OSError, asyncio.TimeoutError)
 
@@ -93,12 +95,11 @@ class Reply:
 
 @dataclass(frozen=True)
 class Outgoing:
-    """A request on its way up: `path` with its query goes behind the base URL, `headers` are the CLI's
-    own.
-    """
+    """A request on its way up: `path` and `query` go behind the base URL, `headers` are the CLI's own."""
 
     wire: WireFormat
-    path: str
+    path: Path
+    query: str
     headers: Mapping[str, str]
     body: bytes
 
@@ -130,7 +131,7 @@ class Upstream:
     jitter: Callable[[], float] = random.random
 
     async def send(self, call: CallInProgress, out: Outgoing) -> Reply:
-        url = URL(self.endpoint.base_url.rstrip("/") + out.path, encoded=True)
+        url = URL(_url(self.endpoint.base_url, out.path, out.query), encoded=True)
         sent = {
             name: value for name, value in out.headers.items() if name.lower() not in _OWN_REQUEST_HEADERS
         }
@@ -138,7 +139,8 @@ class Upstream:
         sent |= {"Accept-Encoding": "identity", **out.wire.auth_headers(self.endpoint.key)}
         while True:
             reply = await self._attempt(out.wire, url, sent, out.body)
-            delay = self._delay(reply, call.attempts)
+            # A CLI makes do without a count of tokens; it is no model call, so nothing is waited for.
+            delay = self._delay(reply, call.attempts) if call.target == "call" else None
             if delay is None:
                 return reply
             if delay:
@@ -168,9 +170,9 @@ class Upstream:
             response.close()
             return self._unreachable(wire, error, None)
         failure = wire.classify(response.status, text)
-        if failure.category == "rate_limited" and _QUOTA in text:
-            return Reply(response.status, passed, whole(text), failure, wait_hint=float("inf"))
-        return Reply(response.status, passed, whole(text), failure, wait_hint=self._stated_wait(response))
+        stated = None if failure.wait_s == math.inf else self._stated_wait(response)
+        wait = failure.wait_s if stated is None else stated
+        return Reply(response.status, passed, whole(text), failure, wait_hint=wait)
 
     def _unreachable(self, wire: WireFormat, error: BaseException, hint: float | None) -> Reply:
         detail = self.scrubber.clean_text(f"{type(error).__name__}: {error}")
@@ -247,6 +249,12 @@ class Upstream:
             raise StreamCutError(KEY_SENT, "gateway") from error
         if cut is not None:
             raise cut
+
+
+def _url(base_url: str, path: Path, query: str) -> str:
+    base = base_url.rstrip("/")
+    version = f"/{path.version}" if path.version and not _VERSION.search(base) else ""
+    return f"{base}{version}{path.upstream}" + (f"?{query}" if query else "")
 
 
 def new_session() -> aiohttp.ClientSession:

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Protocol
 
-from orchestrator.gateway.scripts import ScriptKind
+from orchestrator.adapter import Wire
+from orchestrator.gateway.scripts import SCRIPTED_WIRE, ScriptKind
 from orchestrator.plan.spec import EMBEDDED_MODELS, ModelSpec, Point, SweepSpec
 from orchestrator.store.names import NO_MODEL, CellKey
 
@@ -26,6 +27,9 @@ class UsesModel(Protocol):
 
     @property
     def uses_model(self) -> bool: ...
+
+    @property
+    def wire(self) -> Wire | None: ...
 
 
 @dataclass(frozen=True)
@@ -69,8 +73,8 @@ def expand(
 ) -> Plan:
     """All cells of a sweep. `clis` holds an adapter for each CLI, `tasks` the names that the globs match.
 
-    A CLI that uses no model has one cell a task, of model `none`. A model whose endpoint lacks an
-    environment variable is skipped. What the spec excludes is no cell.
+    A CLI that uses no model has one cell a task, of model `none`. A model is skipped whose endpoint
+    lacks an environment variable or speaks another wire than the CLI. What the spec excludes is no cell.
     """
     runnable: dict[CellKey, str | None] = {}
     skipped: list[tuple[str, str]] = []
@@ -117,10 +121,16 @@ def _models(
     """(model id, endpoint, reason to skip it) for one CLI."""
     if not adapter.uses_model:
         return [(NO_MODEL, None, None)]
-    return [(model.id, model.endpoint, _reason_to_skip(spec, model, env)) for model in spec.models]
+    return [(model.id, model.endpoint, _reason_to_skip(spec, model, adapter, env)) for model in spec.models]
 
 
-def _reason_to_skip(spec: SweepSpec, model: ModelSpec, env: Mapping[str, str]) -> str | None:
+def _reason_to_skip(
+    spec: SweepSpec, model: ModelSpec, adapter: UsesModel, env: Mapping[str, str]
+) -> str | None:
+    spoken = SCRIPTED_WIRE if model.endpoint is None else spec.endpoints[model.endpoint].wire
+    if spoken != adapter.wire:
+        where = "a scripted model" if model.endpoint is None else f"endpoint {model.endpoint}"
+        return f"the CLI speaks the wire {adapter.wire}, {where} speaks {spoken}"
     if model.endpoint is None:
         return None
     missing = [name for name in spec.endpoints[model.endpoint].variables() if not env.get(name)]

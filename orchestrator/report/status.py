@@ -14,6 +14,7 @@ from orchestrator.gateway.evidence import normalise_usage
 from orchestrator.report.columns import Column, fit
 from orchestrator.report.text import NOT_MEASURED, clock, count, plural, stage_in_words
 from orchestrator.store.running import Runner, UnderWay
+from scorers.evidence import Usage
 
 
 def print_runner(runner: Runner, out: Console) -> None:
@@ -66,13 +67,13 @@ def _for(cell: UnderWay, now: float) -> str:
 
 def _tokens(calls: Sequence[bytes]) -> int | None:
     """Tokens of the calls that have ended and told them."""
-    told = [usage for line in calls if (usage := normalise_usage(_usage(line)))]
+    told = [usage for line in calls if (usage := _usage(line))]
     return sum(usage.input + usage.output for usage in told) if told else None
 
 
-def _usage(line: bytes) -> dict[str, Any] | None:
+def _usage(line: bytes) -> Usage | None:
     try:
-        usage = json.loads(line)["usage_raw"]
-    except (ValueError, TypeError, KeyError):
+        call = json.loads(line)
+        return normalise_usage(call["wire"], call["usage_raw"])
+    except (ValueError, TypeError, KeyError, AttributeError):
         return None
-    return usage if isinstance(usage, dict) else None

@@ -244,8 +244,11 @@ def _request_settings(settings: Mapping[str, Any]) -> dict[str, Value]:
     names = {
         "temperature": "gen_ai.request.temperature",
         "top_p": "gen_ai.request.top_p",
+        "topP": "gen_ai.request.top_p",
         "max_tokens": "gen_ai.request.max_tokens",
         "max_completion_tokens": "gen_ai.request.max_tokens",
+        "max_output_tokens": "gen_ai.request.max_tokens",
+        "maxOutputTokens": "gen_ai.request.max_tokens",
         "seed": "gen_ai.request.seed",
     }
     return {name: settings[key] for key, name in names.items() if isinstance(settings.get(key), int | float)}

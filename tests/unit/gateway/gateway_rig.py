@@ -17,6 +17,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
+from orchestrator.adapter import Wire
 from orchestrator.gateway.contract import CellRoute, Endpoint, RawCall, Script
 from orchestrator.gateway.evidence import WireBody, read_wire
 from orchestrator.gateway.server import GatewayServer
@@ -128,7 +129,7 @@ async def upstream(handler: Handler, seen: list[Seen]) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def rig(
-    folder: Path, handler: Handler, *, base_url: str | None = None, **changes: Any
+    folder: Path, handler: Handler, *, base_url: str | None = None, wire: Wire = "chat", **changes: Any
 ) -> AsyncIterator[Rig]:
     seen: list[Seen] = []
     events: list[str] = []
@@ -136,7 +137,7 @@ async def rig(
     server = GatewayServer(lambda event, _: events.append(event), clock)
     route = make_route(folder, **changes)
     async with upstream(handler, seen) as url:
-        server.add_endpoint(Endpoint(name="up", base_url=base_url or url, key=KEY))
+        server.add_endpoint(Endpoint(name="up", base_url=base_url or url, key=KEY, wire=wire))
         await server.open_cell(route)
         connector = aiohttp.UnixConnector(str(route.socket))
         try:

@@ -17,7 +17,8 @@ from orchestrator.gateway.contract import CellRoute, Script
 from orchestrator.gateway.embedded.model import CLAIM_TEXT, REFUSAL_TEXT
 from orchestrator.gateway.evidence import read_calls, read_wire
 from orchestrator.gateway.server import GatewayServer
-from orchestrator.trace.tools import final_message, response_message, tool_calls
+from orchestrator.gateway.wires.chat import response_message
+from orchestrator.trace.tools import final_message, tool_calls
 
 BEFORE = {
     "calc.py": "def add(a, b):\n    return a - b\n\n\ndef sub(a, b):\n    return a + b\n",

@@ -13,7 +13,8 @@ from gateway_rig import chunk, event
 from orchestrator.errors import StoreError
 from orchestrator.gateway.contract import RawCall
 from orchestrator.gateway.evidence import WireBody, normalise_usage, read_calls, read_wire, side_requests
-from orchestrator.trace.tools import final_message, response_message, tool_calls
+from orchestrator.gateway.wires.chat import response_message
+from orchestrator.trace.tools import final_message, tool_calls
 from scorers.evidence import ModelCall
 
 
@@ -64,11 +65,12 @@ def raw(index: int, **changes: Any) -> RawCall:
             },
             (3300, 153, 768, 0),
         ),
-        ({"prompt_tokens": 0, "completion_tokens": 0, "prompt_tokens_details": None}, (0, 0, None, None)),
+        ({"prompt_tokens": 4, "completion_tokens": 0, "prompt_tokens_details": None}, (4, 0, None, None)),
+        ({"prompt_tokens": 0, "completion_tokens": 0}, None),
     ],
 )
 def test_usage_is_never_invented(stated: dict[str, Any] | None, expected: tuple[Any, ...] | None) -> None:
-    usage = normalise_usage(stated)
+    usage = normalise_usage("chat", stated)
     assert (usage and (usage.input, usage.output, usage.cached_read, usage.reasoning)) == expected
 
 

@@ -17,10 +17,10 @@ from gateway_rig import AUTH, KEY, URL, chunk, event, request_body, rig, stream_
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.gateway.chat import ChatWire
 from orchestrator.gateway.joined import JoinedScrubber, KeySentError
 from orchestrator.gateway.scrub import MIN_SECRET, Scrubber
 from orchestrator.gateway.sse import event_data, split_events
+from orchestrator.gateway.wires.chat import ChatWire
 
 Delta = Callable[[str], dict[str, Any]]
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from orchestrator.adapter import Wire
 from orchestrator.plan.expand import expand, interleave
 from orchestrator.plan.spec import SweepSpec
 from orchestrator.store.names import CellKey
@@ -16,10 +17,14 @@ SET = {"CAB_ENDPOINT": "http://127.0.0.1:1", "CAB_KEY": "k"}
 
 @dataclass(frozen=True)
 class Fake:
-    uses_model: bool
+    wire: Wire | None = "chat"
+
+    @property
+    def uses_model(self) -> bool:
+        return self.wire is not None
 
 
-CLIS = {"opencode": Fake(True), "aider": Fake(True), "oracle": Fake(False), "noop": Fake(False)}
+CLIS = {"opencode": Fake(), "aider": Fake(), "oracle": Fake(None), "noop": Fake(None)}
 
 
 def plan(env=SET, **changes):
@@ -53,6 +58,15 @@ def test_what_is_excluded_is_no_cell_and_not_skipped():
         "aider/openai/gpt/polyglot/t5#run1",
         "opencode/openai/gpt/polyglot/t5#run1",
     ]
+
+
+def test_a_model_that_does_not_speak_the_clis_wire_is_skipped():
+    speaks = {"hosted": {**HOSTED, "wire": "messages"}}
+    found = plan(endpoints=speaks, clis=("opencode",))
+    assert {cell.key.model for cell in found.cells} == {"embedded/reference", "embedded/idle"}
+    assert {reason for _, reason in found.skipped} == {
+        "the CLI speaks the wire chat, endpoint hosted speaks messages"
+    }
 
 
 def test_a_cli_without_a_model_has_one_cell_a_task():

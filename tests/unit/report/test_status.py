@@ -15,7 +15,7 @@ from orchestrator.store.names import CellKey
 from orchestrator.store.running import runner_of
 
 UNDER_WAY = CellKey("opencode", "openai/gpt", "polyglot/next")
-CALL = {"usage_raw": {"prompt_tokens": 1200, "completion_tokens": 34}}
+CALL = {"wire": "chat", "usage_raw": {"prompt_tokens": 1200, "completion_tokens": 34}}
 
 
 @pytest.fixture
@@ -29,7 +29,9 @@ def running(tmp_path: Path) -> CellStore:
     staging = opened.staging(UNDER_WAY)
     opened.note_stage(staging, "task_setup")
     opened.note_stage(staging, "adapter_run")
-    (staging.path / "calls.jsonl").write_text(f'{json.dumps(CALL)}\n{{"usage_raw": null}}\n{{"torn')
+    (staging.path / "calls.jsonl").write_text(
+        f'{json.dumps(CALL)}\n{{"wire": "chat", "usage_raw": null}}\n{{"torn'
+    )
     return opened
 
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.gateway.chat import text_of
 from orchestrator.gateway.contract import Script
 from orchestrator.gateway.embedded.edits import hunks
 from orchestrator.gateway.embedded.turn import Turn
+from orchestrator.gateway.wires.shared import text_of
 
 ASK = "These files need to be changed:"
 AGAIN = "I am looking at the ticket once more."

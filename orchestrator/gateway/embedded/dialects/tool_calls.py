@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from posixpath import dirname, join
 from typing import Any
 
-from orchestrator.gateway.chat import text_of
 from orchestrator.gateway.contract import Script
 from orchestrator.gateway.embedded.dialects.vocabulary import Toolbox, toolbox
 from orchestrator.gateway.embedded.edits import hunks
 from orchestrator.gateway.embedded.turn import ToolUse, Turn
+from orchestrator.gateway.wires.shared import text_of
 
 NO_SHELL = "This scripted model knows none of the offered tools that could run a command."
 

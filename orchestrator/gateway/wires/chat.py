@@ -1,0 +1,224 @@
+"""The wire of OpenAI's chat completions."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from orchestrator.adapter import Wire
+from orchestrator.gateway.jsontext import drop_member, members
+from orchestrator.gateway.wire import (
+    Answer,
+    Conversation,
+    ErrorKind,
+    Failure,
+    Path,
+    Prepared,
+    Reading,
+    ToolRequest,
+)
+from orchestrator.gateway.wires.shared import (
+    DETAIL_MAX,
+    bearer,
+    bounded,
+    changed,
+    count,
+    cumulated,
+    member,
+    models_path,
+    objects,
+    openai_error,
+    openai_failure,
+    openai_models,
+    parse_request,
+    recorded,
+    settings,
+    text_of,
+    texts_in,
+    tool_request,
+)
+from scorers.evidence import Usage
+
+_CALL = re.compile(r"(?:^|/)chat/completions/?$")
+_SETTINGS = (
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "max_tokens",
+    "max_completion_tokens",
+    "reasoning_effort",
+    "reasoning",
+    "seed",
+    "stop",
+    "n",
+    "frequency_penalty",
+    "presence_penalty",
+    "tool_choice",
+    "parallel_tool_calls",
+    "verbosity",
+    "service_tier",
+)
+
+
+class ChatWire:
+    """`WireFormat` of chat completions."""
+
+    name: Wire = "chat"
+
+    def match(self, method: str, path: str, model: str) -> Path | None:
+        if _CALL.search(path):
+            return Path("call", "/chat/completions") if method == "POST" else None
+        return models_path(method, path, model)
+
+    def prepare(self, body: bytes, model: str) -> Prepared:
+        text, found, request = parse_request(body)
+        if not isinstance(request.get("messages"), list):
+            raise ValueError("no list of messages")
+        changes: dict[str, Any] = {}
+        if request.get("model") != model:
+            changes["model"] = model
+        options = request.get("stream_options")
+        hide_usage = request.get("stream") is True and member(options, "include_usage") is not True
+        if hide_usage:
+            changes["stream_options"] = {
+                **(options if isinstance(options, dict) else {}),
+                "include_usage": True,
+            }
+        sent = changed(body, text, found, changes)
+        shown = _without_usage if hide_usage else None
+        return Prepared(request, sent, settings(request, _SETTINGS), shown)
+
+    def read(self, reading: Reading, body: dict[str, Any]) -> None:
+        reading.reported_model = bounded(body.get("model")) or reading.reported_model
+        reading.usage_raw = cumulated(reading.usage_raw, body.get("usage"))
+        choice = first_choice(body)
+        reading.answered = reading.answered or bool(choice)
+        reason = choice.get("finish_reason")
+        reading.finish_reason = bounded(reason) or reading.finish_reason
+        refusal = member(choice.get("delta") or choice.get("message"), "refusal")
+        if isinstance(refusal, str) and refusal:
+            reading.refusal = ((reading.refusal or "") + refusal)[:DETAIL_MAX]
+        if reason == "content_filter" and reading.refusal is None:
+            reading.refusal = "content_filter"
+        if body.get("error"):
+            reading.failure = self.classify(200, json.dumps({"error": body["error"]}).encode())
+
+    def texts(self, event: dict[str, Any]) -> Iterable[tuple[tuple[str, ...], str]]:
+        """Every text of the choices, whatever its name: endpoints name what they stream differently."""
+        return texts_in(event.get("choices"))
+
+    def classify(self, status: int, body: bytes) -> Failure:
+        return openai_failure(status, body)
+
+    def error_body(self, message: str, kind: ErrorKind) -> bytes:
+        return openai_error(message, kind)
+
+    def models_body(self, model: str, *, one: bool) -> bytes:
+        return openai_models(model, one=one)
+
+    def auth_headers(self, key: str) -> Mapping[str, str]:
+        return bearer(key)
+
+    def usage(self, raw: dict[str, Any]) -> Usage | None:
+        """`prompt_tokens` includes cached input and `completion_tokens` includes reasoning."""
+        asked, said = count(raw, "prompt_tokens"), count(raw, "completion_tokens")
+        if asked is None or said is None:
+            return None
+        prompt, completion = raw.get("prompt_tokens_details"), raw.get("completion_tokens_details")
+        return Usage(
+            input=asked,
+            output=said,
+            cached_read=count(prompt, "cached_tokens"),
+            cache_write=count(prompt, "cache_write_tokens"),
+            reasoning=count(completion, "reasoning_tokens"),
+        )
+
+    def conversation(self, request: dict[str, Any]) -> Conversation:
+        messages = objects(request.get("messages"))
+        return Conversation(
+            opening=text_of(messages[0].get("content")) if messages else "",
+            offers_tools=bool(request.get("tools")),
+            calls=tuple(call for message in messages for call in _calls(message)),
+            results={
+                str(message.get("tool_call_id")): text_of(message.get("content"))
+                for message in messages
+                if message.get("role") == "tool"
+            },
+        )
+
+    def answer(self, response: Any) -> Answer:
+        message = response_message(response)
+        return Answer(text_of(message.get("content")), tuple(_calls(message)))
+
+
+def _without_usage(event: bytes, data: bytes, parsed: dict[str, Any]) -> bytes:
+    """What a CLI sees that did not ask for usage."""
+    if "usage" not in parsed:
+        return event
+    if parsed.get("usage") and not parsed.get("choices"):
+        return b""
+    text = data.decode("utf-8")
+    return event.replace(data, drop_member(text, members(text), "usage").encode(), 1)
+
+
+def first_choice(body: dict[str, Any]) -> dict[str, Any]:
+    """The choice with index 0, or {}: further choices (`n` > 1) are not what a CLI acts on."""
+    for choice in objects(body.get("choices")):
+        if choice.get("index", 0) == 0:
+            return choice
+    return {}
+
+
+def response_message(response: Any) -> dict[str, Any]:
+    """The assistant's message of a recorded response, put together from its deltas when it was streamed;
+    else {}.
+    """
+    if isinstance(response, dict):
+        message = first_choice(response).get("message")
+        return message if isinstance(message, dict) else {}
+    return _assembled(response) if isinstance(response, str) else {}
+
+
+def _assembled(stream: str) -> dict[str, Any]:
+    content: list[str] = []
+    refusal: list[str] = []
+    calls: dict[int, dict[str, Any]] = {}
+    for chunk in recorded(stream):
+        delta = first_choice(chunk).get("delta")
+        content.append(text_of(member(delta, "content")))
+        refusal.append(text_of(member(delta, "refusal")))
+        for part in objects(member(delta, "tool_calls")):
+            _add_part(calls, part)
+    return {
+        "role": "assistant",
+        "content": "".join(content) or None,
+        "refusal": "".join(refusal) or None,
+        "tool_calls": [calls[index] for index in sorted(calls)],
+    }
+
+
+def _add_part(calls: dict[int, dict[str, Any]], part: dict[str, Any]) -> None:
+    """Add one delta of a tool call; endpoints that leave out the index send whole calls, each with its id."""
+    index = part.get("index")
+    if not isinstance(index, int):
+        index = len(calls) if part.get("id") else max(len(calls) - 1, 0)
+    call = calls.setdefault(index, {"id": "", "type": "function", "function": {"name": "", "arguments": ""}})
+    if part.get("id") and not call["id"]:
+        call["id"] = part["id"]
+    function = part.get("function")
+    if isinstance(function, dict):
+        # Some endpoints repeat the name in every delta.
+        call["function"]["name"] = call["function"]["name"] or text_of(function.get("name"))
+        call["function"]["arguments"] += text_of(function.get("arguments"))
+
+
+def _calls(message: dict[str, Any]) -> list[ToolRequest]:
+    """The tool calls of an assistant's message."""
+    return [
+        tool_request(call.get("id"), member(function, "name"), member(function, "arguments"))
+        for call in objects(message.get("tool_calls"))
+        if isinstance(function := call.get("function"), dict)
+    ]

@@ -1,0 +1,225 @@
+"""What the wires share: parts of JSON that nobody vouches for, and the categories of failures."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from orchestrator.gateway.jsontext import Member, canonical, members, set_members
+from orchestrator.gateway.sse import event_data, split_events
+from orchestrator.gateway.wire import ErrorKind, Failure, Path, ToolRequest
+
+DETAIL_MAX = 2000
+NAME_MAX = 200
+SETTING_MAX = 1000
+
+_MODELS = re.compile(r"(?:^|/)models(?:/(.+?))?/?$")
+
+# One table for all wires: endpoints that serve many vendors' models pass on the vendors' own words.
+_OVERFLOW_CODES = {
+    "context_length_exceeded",
+    "exceed_context_size_error",
+    "string_above_max_length",
+    "model_context_window_exceeded",
+}
+_OVERFLOW_WORDS = re.compile(
+    r"context[ _-]?(length|window|size|limit)|maximum context|(prompt|input) is too long"
+    r"|too many (input )?tokens|reduce the length|token count .{0,40}exceeds the maximum",
+    re.IGNORECASE,
+)
+_ACCOUNT_STATUS = (401, 402, 403)
+# Said with status 400, though nothing is wrong with the request.
+_ACCOUNT_WORDS = re.compile(
+    r"api[ _]key[ _](not[ _]valid|invalid|expired)|credit balance is too low|location is not supported",
+    re.IGNORECASE,
+)
+# Not the CLI's doing: path, method and model are the gateway's choice, and it is the endpoint that gave up.
+_ENDPOINT_STATUS = (404, 405, 408, 425)
+_STATUS_OF = {
+    "invalid_request_error": 400,
+    "invalid_prompt": 400,
+    "INVALID_ARGUMENT": 400,
+    "authentication_error": 401,
+    "invalid_api_key": 401,
+    "UNAUTHENTICATED": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "PERMISSION_DENIED": 403,
+    "not_found_error": 404,
+    "NOT_FOUND": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "insufficient_quota": 429,
+    "RESOURCE_EXHAUSTED": 429,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+_NO_USE_WAITING = "insufficient_quota"
+
+
+def categorise(
+    status: int, codes: Iterable[Any], message: Any, body: bytes, wait_s: float | None = None
+) -> Failure:
+    """The category of a failed response by its status, its error's names and its message.
+
+    A status below 300 is that of a response in which the error came later: the names tell the status then,
+    and 500 is taken where they do not. `wait_s` is the wait that the body states.
+    """
+    named = {str(code) for code in codes if code is not None}
+    text = body[:DETAIL_MAX].decode("utf-8", "replace")
+    if status < 300:
+        status = next(filter(None, map(_status_of, sorted(named))), 500)
+    detail = f"HTTP {status}: {text}"
+    said = message if isinstance(message, str) and message else text
+    if status == 429:
+        hopeless = _NO_USE_WAITING in named or _NO_USE_WAITING in text
+        return Failure("rate_limited", detail, math.inf if hopeless else wait_s)
+    if named & _OVERFLOW_CODES or _OVERFLOW_WORDS.search(said):
+        return Failure("context_overflow", detail)
+    if status >= 500:
+        return Failure("upstream_5xx", detail)
+    if status in _ACCOUNT_STATUS or (status == 400 and _ACCOUNT_WORDS.search(text)):
+        return Failure("key_refused", detail)
+    endpoint = status in _ENDPOINT_STATUS or status < 400
+    return Failure("endpoint_down" if endpoint else "bad_request", detail)
+
+
+def openai_failure(status: int, body: bytes) -> Failure:
+    """`WireFormat.classify` where errors are written as OpenAI does, at the top or inside `error`."""
+    parsed = json_object(body)
+    inner = parsed.get("error")
+    error = inner if isinstance(inner, dict) else parsed
+    return categorise(status, (error.get("code"), error.get("type")), error.get("message"), body)
+
+
+def openai_error(message: str, kind: ErrorKind) -> bytes:
+    error = {"message": message, "type": kind, "param": None, "code": kind}
+    return json.dumps({"error": error}).encode()
+
+
+def openai_models(model: str, *, one: bool) -> bytes:
+    entry = {"id": model, "object": "model", "created": 0, "owned_by": "cab"}
+    return json.dumps(entry if one else {"object": "list", "data": [entry]}).encode()
+
+
+def models_path(method: str, path: str, model: str) -> Path | None:
+    """A request for the list of models, or for the entry of the cell's."""
+    found = _MODELS.search(path)
+    if found is None or method != "GET" or found[1] not in (None, model):
+        return None
+    return Path("models", model=found[1])
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+def parse_request(body: bytes) -> tuple[str, list[Member], dict[str, Any]]:
+    """A request as text, its members and its object. Raises ValueError when it is no JSON object."""
+    text = body.decode("utf-8")
+    found = members(text)
+    return text, found, {member.key: member.value for member in found}
+
+
+def changed(body: bytes, text: str, found: list[Member], changes: dict[str, Any]) -> bytes:
+    """The request with some members set, and every other byte as it was."""
+    return set_members(text, found, changes).encode() if changes else body
+
+
+def json_value(data: bytes | str) -> Any:
+    """The JSON value of a text; None when it is none."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+def json_object(data: bytes | str) -> dict[str, Any]:
+    """The JSON object of a text; {} when it is none."""
+    value = json_value(data)
+    return value if isinstance(value, dict) else {}
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """The objects in a list; [] when it is none."""
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def member(value: Any, name: str) -> Any:
+    """A member of an object; None when it is none."""
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def bounded(value: Any) -> str | None:
+    """A text that is not empty, at most NAME_MAX characters of it; None for anything else."""
+    return value[:NAME_MAX] if isinstance(value, str) and value else None
+
+
+def count(counts: Any, name: str) -> int | None:
+    """A count that an object states; None when it does not, or states none of that kind."""
+    value = member(counts, name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def recorded(response: Any) -> Iterator[dict[str, Any]]:
+    """The objects of a recorded response: itself, those of its list, or the events of its stream."""
+    if isinstance(response, dict):
+        yield response
+    elif isinstance(response, list):
+        yield from objects(response)
+    elif isinstance(response, str):
+        for event in split_events(response.encode("utf-8", "replace")):
+            data = event_data(event)
+            if data is not None and (parsed := json_object(data)):
+                yield parsed
+
+
+def cumulated(stated: dict[str, Any] | None, usage: Any) -> dict[str, Any] | None:
+    """Usage after a further statement of it. Totals grow: a count that falls to 0 or null is not stated."""
+    if not isinstance(usage, dict):
+        return stated
+    kept = stated or {}
+    return {**kept, **{name: value for name, value in usage.items() if value or not kept.get(name)}}
+
+
+def text_of(content: Any) -> str:
+    """The text of a message's content, which is a text or a list of parts."""
+    if isinstance(content, str):
+        return content
+    return "".join(part["text"] for part in objects(content) if isinstance(part.get("text"), str))
+
+
+def tool_request(call_id: Any, name: Any, arguments: Any) -> ToolRequest:
+    """A tool call; arguments that are no text are written as canonical JSON."""
+    text = arguments if isinstance(arguments, str) else canonical({} if arguments is None else arguments)
+    return ToolRequest(call_id if isinstance(call_id, str) else "", text_of(name), text)
+
+
+def settings(values: Any, names: Iterable[str]) -> dict[str, Any]:
+    """The named members that are set, but those of more than SETTING_MAX characters."""
+    present = {name: value for name in names if (value := member(values, name)) is not None}
+    return {name: value for name, value in present.items() if len(canonical(value)) <= SETTING_MAX}
+
+
+def texts_in(value: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The texts inside a JSON value with the names on the way to them; in a list, its entry's `index`."""
+    if isinstance(value, str):
+        yield place, value
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            if inner and isinstance(inner, (str, dict, list)):
+                yield from texts_in(inner, (*place, name))
+    elif isinstance(value, list):
+        for entry in value:
+            index = entry.get("index", 0) if isinstance(entry, dict) else 0
+            yield from texts_in(entry, (*place, str(index)))
+
+
+def _status_of(code: str) -> int | None:
+    if re.fullmatch(r"[45]\d\d", code):
+        return int(code)
+    return _STATUS_OF.get(code)
