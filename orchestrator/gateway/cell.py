@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from orchestrator.gateway.contract import CellRoute
-from orchestrator.gateway.record import CallInProgress, Recorder
+from orchestrator.gateway.record import HEADERS_KEPT, CallInProgress, Recorder
 from orchestrator.gateway.upstream import Clock, Outgoing, Reply, Source, StreamCutError
 from orchestrator.gateway.wire import Failure, Path, WireFormat
 
@@ -39,8 +39,8 @@ class ClientGoneError(Exception):
 
 @dataclass
 class Cell:
-    """The state of one open cell. `notify` sends an event (`wait_start`, `wait_end`, `limit`) to the
-    runner.
+    """The state of one open cell. `notify` sends an event (`wait_start`, `wait_end`, `limit`, `differs`) to
+    the runner.
     """
 
     route: CellRoute
@@ -122,6 +122,7 @@ class Cell:
         call.streamed = reply.header("content-type").startswith("text/event-stream")
         meter = self.wire.meter(events=call.streamed, hide_usage=hide_usage)
         call.reading = meter.reading
+        call.headers = {name: value for name in HEADERS_KEPT if (value := reply.header(name))}
         response = web.StreamResponse(status=reply.status)
         shortened = call.streamed and hide_usage
         for name, value in reply.headers:
@@ -130,13 +131,12 @@ class Cell:
         await _to_client(response.prepare(request))
         try:
             async for data in reply.chunks:
-                if call.first_byte is None:
-                    call.first_byte = self.clock.monotonic()
-                call.response.add(data)
+                call.received(data)
                 if shown := meter.feed(data):
                     await _to_client(response.write(shown))
         except StreamCutError as cut:
             meter.finish()
+            call.cut = True
             call.failure = Failure(cut.category, str(cut))
             _break_off(request)
             return response

@@ -3,8 +3,9 @@
 Files the gateway appends for a cell, one JSON object a line:
 
 - `calls.jsonl`: one `RawCall` for each model call, written when the call ends;
-- `wire.jsonl.gz`: one gzip member a call: {"index", "request": {...}, "response": ...} with bodies as sent,
-  less credentials. It is what the final message and the tool calls are read from.
+- `wire.jsonl.gz`: one gzip member a call: {"index", "request": {...}, "response": ..., "headers": {...},
+  "chunks": [[microseconds since the call's start, bytes], ...], "end": ...} with bodies as sent, less
+  credentials. It is what the final message and the tool calls are read from, and what a replay answers with.
 """
 
 from __future__ import annotations
@@ -51,8 +52,54 @@ class Script(Message):
         return sorted(path for path in self.files if self.files[path] != self.before.get(path))
 
 
+class Replay(Message):
+    """The files of a recorded cell, whose answers are given again. `report_path` takes a `ReplayReport` when
+    the cell is closed. With `paced` an answer takes as long as it did, else no time.
+    """
+
+    cell_id: str
+    calls_path: Path
+    wire_path: Path
+    report_path: Path
+    wire: Wire = "chat"
+    paced: bool = False
+
+
+class ValueDifference(Message):
+    """One place in which two requests differ, by its JSON path; None is a value that is not there."""
+
+    path: str
+    recorded: str | None
+    sent: str | None
+
+
+class RequestDifference(Message):
+    """The first request of a replay that was not recorded: which call it was, and how it differs from the
+    most alike recorded one, if any is left. `more` counts the places beyond those that are listed.
+    """
+
+    index: int
+    how: str
+    recorded_index: int | None = None
+    places: tuple[ValueDifference, ...] = ()
+    more: int = 0
+
+
+class ReplayReport(Message):
+    """What came of a replay of the cell `of`: how many recorded calls were asked for again, and which were
+    not.
+    """
+
+    of: str
+    asked: int
+    not_asked: tuple[int, ...] = ()
+    difference: RequestDifference | None = None
+
+
 class CellRoute(Message):
-    """One cell's way through the gateway. Exactly one of `endpoint` (a name) and `script` is set."""
+    """One cell's way through the gateway. Exactly one of `endpoint` (a name), `script` and `replay` is
+    set.
+    """
 
     cell_id: str
     socket: Path
@@ -61,6 +108,7 @@ class CellRoute(Message):
     model: str
     endpoint: str | None = None
     script: Script | None = None
+    replay: Replay | None = None
     calls_path: Path
     wire_path: Path
     max_calls: int | None = None

@@ -67,11 +67,18 @@ def watch(ready: Ready) -> bool:
         sweep.run()
     took = clock(time.monotonic() - begin)
     if sweep.interrupted:
-        go_on = command("sweep", "resume", ready.matrix.sweep_id, results=ready.store.root.parent)
+        go_on = _go_on(ready)
         err.print(f"stopped after {took}; go on with: {go_on}", soft_wrap=True)
     else:
         err.print(f"{plural(total, 'cell')} in {took}")
     return sweep.interrupted
+
+
+def _go_on(ready: Ready) -> str:
+    """The command that goes on with a sweep that was stopped; a replay begins anew."""
+    if (replayed := ready.todo[0].recorded) is not None:
+        return command("cell", "replay", str(replayed.cell_dir))
+    return command("sweep", "resume", ready.matrix.sweep_id, results=ready.store.root.parent)
 
 
 @contextmanager

@@ -21,6 +21,7 @@ CAUSES = {
     "disk": "the disk could not be written",
     "interrupted": "it was interrupted",
     "cli_not_started": "the CLI's command could not be started in its image",
+    "replay_differs": "the replayed CLI sent a request that was not recorded",
 }
 """Infra causes, in words."""
 
