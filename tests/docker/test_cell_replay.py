@@ -1,4 +1,4 @@
-"""Finished cells run again with their recorded answers: the same diff and scores, or the request that differs."""
+"""Finished cells run again with their recorded answers: the same diff and scores, or where they differ."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 
 from tests.docker.command import HOSTED, PYTHON_TASK, REPO, Cab, completion, serving
-
-pytestmark = pytest.mark.xdist_group("replay")
 
 KEY = "sk-live-" + "7" * 24
 SCRIPTED = {"opencode": 6, "aider": 2}

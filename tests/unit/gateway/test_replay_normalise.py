@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from orchestrator.gateway.replay.difference import SHOWN_MAX, VALUE_MAX, differences, distance
-from orchestrator.gateway.replay.normalise import TEXT_RULES, normalise, normalise_text
+from orchestrator.gateway.replay.normalise import (
+    ID_MEMBERS,
+    IGNORED_MEMBERS,
+    TEXT_RULES,
+    normalise,
+    normalise_text,
+)
+from orchestrator.paths import ROOT
 
 
 @pytest.mark.parametrize(
@@ -67,6 +74,13 @@ def test_every_rule_is_tried_above() -> None:
     shown = {rule.shown for rule in TEXT_RULES}
     assert len(TEXT_RULES) == 12
     assert len(shown) == 11  # both kinds of date are shown alike
+
+
+def test_the_document_lists_every_rule() -> None:
+    listed = (ROOT / "docs" / "replay.md").read_text("utf-8")
+    assert [rule.what for rule in TEXT_RULES if f"| {rule.what} |" not in listed] == []
+    names = {name for members in (IGNORED_MEMBERS, ID_MEMBERS) for each in members.values() for name in each}
+    assert [name for name in sorted(names) if f"`{name}`" not in listed] == []
 
 
 def test_members_that_no_model_reads_do_not_count_and_ids_do_by_their_order() -> None:
