@@ -13,7 +13,7 @@ from orchestrator.plan.expand import PlannedCell
 from orchestrator.plan.spec import SweepSpec, load_spec
 from orchestrator.run import machine, start
 from orchestrator.run.grow import grow
-from orchestrator.run.start import Matrix, Options, Ready, sweep_record, of_file, of_stored, plan_of
+from orchestrator.run.start import Matrix, Options, Ready, of_file, of_stored, plan_of, sweep_record
 from orchestrator.store.cells import CellStore
 from orchestrator.store.index import IndexEntry
 
