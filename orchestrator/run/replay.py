@@ -22,6 +22,7 @@ from orchestrator.gateway.replay import load_recording
 from orchestrator.gateway.replay.normalise import normalise_value
 from orchestrator.paths import IMAGES, TASKS
 from orchestrator.plan.expand import REPLAY, Plan, PlannedCell, Recorded
+from orchestrator.plan.spec import Spending
 from orchestrator.plan.task import load_task
 from orchestrator.run.outcome import REPLAY_DIFFERS, with_cause
 from orchestrator.run.pins import BASE, check_same
@@ -102,9 +103,10 @@ def prepare(cell_dir: Path, *, paced: bool = False) -> Prepared:
         raise InputError(f"{cli} asks no model", place=record.cell_id, mend="there is nothing to replay")
     asked = Recorded(record.cell_id, cell_dir, record.identity.model, paced)
     recorded = load_recording(cell_dir / "calls.jsonl", cell_dir / "wire.jsonl.gz", adapter.wire)
-    # Without its endpoints: a replay has no key, and is made no second time.
+    # Without endpoints and budget: a replay has no key and spends nothing. It is made no second time.
     alone: dict[str, Any] = {"clis": (cli,), "tasks": (task,), "models": (), "endpoints": {}, "exclude": ()}
-    spec = stored_spec(store, stored).model_copy(update=alone | {"runs": 1, "concurrency": 1, "retries": 0})
+    once = {"runs": 1, "concurrency": 1, "retries": 0, "budget": Spending()}
+    spec = stored_spec(store, stored).model_copy(update=alone | once)
     key = replace(record.identity.key, model=f"{REPLAY}{asked.model}")
     name = f"replay-{stored.sweep_id}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     cell = PlannedCell(key.cell_id(name), key, None, 0, asked)
@@ -142,7 +144,9 @@ def started(call: Prepared, output: Path) -> Iterator[Ready]:
         stack.enter_context(store)
         sandbox = machine.start_engine(stack, pins)
         sweep = sweep_record(matrix, call.stored.spec_digest, pins)
-        store.create(sweep.model_copy(update={"replay_of": call.source.cell_id}))
+        asked = call.source.model
+        prices = {model: price for model, price in call.stored.prices.items() if model == asked}
+        store.create(sweep.model_copy(update={"replay_of": call.source.cell_id, "prices": prices}))
         scratch = ScratchRoot.default()
         scratch.sweep_dead()
         bench = machine.start_bench(stack, matrix, store, pins, scratch, sandbox)
