@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
 from typing import Protocol
 
 from orchestrator.adapter import Wire
@@ -32,14 +33,37 @@ class UsesModel(Protocol):
     def wire(self) -> Wire | None: ...
 
 
+REPLAY = "replay/"
+"""Before the name of a model whose recorded answers were given again: no model answered."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The finished cell that a cell replays, and the model that it asked."""
+
+    cell_id: str
+    cell_dir: Path
+    model: str
+    paced: bool = False
+
+
 @dataclass(frozen=True)
 class PlannedCell:
-    """One cell to run. `endpoint` names an endpoint of the spec; it is None for an embedded model or none."""
+    """One cell to run. `endpoint` names an endpoint of the spec; it is None for an embedded model or none.
+
+    A cell with `recorded` is a replay; its key's model begins with REPLAY.
+    """
 
     cell_id: str
     key: CellKey
     endpoint: str | None
     order_index: int
+    recorded: Recorded | None = None
+
+    @property
+    def model(self) -> str:
+        """The model that the CLI is told to ask."""
+        return self.recorded.model if self.recorded else self.key.model
 
     @property
     def script(self) -> ScriptKind | None:

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from orchestrator.adapter import Adapter, load_adapter
 from orchestrator.errors import InputError, StoreError
-from orchestrator.paths import IMAGES, TASKS, resume_command
+from orchestrator.paths import IMAGES, TASKS, cab_command, resume_command
 from orchestrator.plan.expand import Plan, PlannedCell, expand, points
 from orchestrator.plan.only import choose, matches
 from orchestrator.plan.spec import LoadedSpec, Requirement, Spending, SweepSpec, load_spec, sweep_id
@@ -209,7 +209,7 @@ def _check_same_sweep(store: CellStore, loaded: LoadedSpec, options: Options) ->
             place=str(loaded.document.path),
             mend="give another --id, or undo the edit",
         )
-    has = _stored_spec(store, stored).runs
+    has = stored_spec(store, stored).runs
     if options.runs not in (None, has):
         grows = f"`{resume_command(store.root)} --runs {options.runs}` adds to it"
         raise InputError(
@@ -226,7 +226,7 @@ def of_stored(results: Path, name: str, options: Options = _AS_IT_IS) -> Prepare
     """
     store = CellStore(results, name)
     stored = _own(store)
-    spec = _stored_spec(store, stored)
+    spec = stored_spec(store, stored)
     matrix = Matrix.of(options.applied(spec), name)
     check_same("task", stored.tasks, {task.name: task.content_hash for task in matrix.tasks.values()})
     check_same("adapter", stored.adapters, dict(matrix.adapter_digests))
@@ -263,7 +263,7 @@ def started(call: Prepared) -> Iterator[Ready]:
 
             pins = machine.pins_now(matrix.adapters)
             sandbox = machine.start_engine(stack, pins)
-            store.create(_record(matrix, call.spec_digest, pins))
+            store.create(sweep_record(matrix, call.spec_digest, pins))
         scratch = ScratchRoot.default()
         scratch.sweep_dead()
         todo = call.todo()
@@ -285,10 +285,14 @@ def _own(store: CellStore) -> SweepRecord:
             place=str(store.root),
             mend="start one of your own with another --id",
         )
+    if stored.replay_of is not None:
+        mend = f"run `{cab_command('cell', 'replay', stored.replay_of)}`"
+        raise InputError("is the replay of one cell, and ends with it", place=str(store.root), mend=mend)
     return stored
 
 
-def _stored_spec(store: CellStore, stored: SweepRecord) -> SweepSpec:
+def stored_spec(store: CellStore, stored: SweepRecord) -> SweepSpec:
+    """The spec that a sweep was started with. Raises StoreError where the record's does not hold."""
     try:
         return SweepSpec.of_data(stored.spec)
     except ValidationError as error:
@@ -303,7 +307,8 @@ def ended(entry: IndexEntry | None) -> bool:
     return entry is not None and not TABLE[entry.outcome].retried
 
 
-def _record(matrix: Matrix, spec_digest: str, pins: Mapping[str, str]) -> SweepRecord:
+def sweep_record(matrix: Matrix, spec_digest: str | None, pins: Mapping[str, str]) -> SweepRecord:
+    """What is stored of a sweep before its first cell."""
     provenance = Provenance.read()
     return SweepRecord(
         sweep_id=matrix.sweep_id,
