@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from types import MappingProxyType
 from typing import Protocol
 
 from orchestrator.gateway.scripts import ScriptKind
@@ -30,7 +31,9 @@ class UsesModel(Protocol):
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """One cell to run. `endpoint` names an endpoint of the spec; it is None for an embedded model or none."""
+    """One cell to run. `endpoint` names an endpoint of the spec, or is the id of a local model; it is None for
+    an embedded model or none.
+    """
 
     cell_id: str
     key: CellKey
@@ -66,16 +69,18 @@ def expand(
     clis: Mapping[str, UsesModel],
     tasks: Sequence[str],
     env: Mapping[str, str],
+    unfit: Mapping[str, str] = MappingProxyType({}),
 ) -> Plan:
     """All cells of a sweep. `clis` holds an adapter for each CLI, `tasks` the names that the globs match.
 
     A CLI that uses no model has one cell a task, of model `none`. A model whose endpoint lacks an
-    environment variable is skipped. What the spec excludes is no cell.
+    environment variable is skipped, and so is a local one that `unfit` has a reason for, by id. What the spec
+    excludes is no cell.
     """
     runnable: dict[CellKey, str | None] = {}
     skipped: list[tuple[str, str]] = []
     for cli in spec.clis:
-        for model_id, endpoint, reason in _models(spec, clis[cli], env):
+        for model_id, endpoint, reason in _models(spec, clis[cli], env, unfit):
             for task in tasks:
                 for run in range(1, spec.runs + 1):
                     if spec.excludes((cli, model_id, task)):
@@ -112,12 +117,17 @@ def interleave(keys: Iterable[CellKey], seed: int) -> list[CellKey]:
 
 
 def _models(
-    spec: SweepSpec, adapter: UsesModel, env: Mapping[str, str]
+    spec: SweepSpec, adapter: UsesModel, env: Mapping[str, str], unfit: Mapping[str, str]
 ) -> list[tuple[str, str | None, str | None]]:
     """(model id, endpoint, reason to skip it) for one CLI."""
     if not adapter.uses_model:
         return [(NO_MODEL, None, None)]
-    return [(model.id, model.endpoint, _reason_to_skip(spec, model, env)) for model in spec.models]
+    return [
+        (model.id, model.id, unfit.get(model.id))
+        if model.local
+        else (model.id, model.endpoint, _reason_to_skip(spec, model, env))
+        for model in spec.models
+    ]
 
 
 def _reason_to_skip(spec: SweepSpec, model: ModelSpec, env: Mapping[str, str]) -> str | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.adapter import Adapter
 from orchestrator.gateway.client import Gateway
+from orchestrator.gateway.local.server import LocalServer
 from orchestrator.plan.task import Task
 from orchestrator.run.grader import Grader
 from orchestrator.run.provenance import Provenance
@@ -15,13 +16,16 @@ from orchestrator.run.provenance import Provenance
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import SpanProcessor
 
+LOCAL_LOG = "local.log"
+"""What the servers of local models say, in the sweep's directory."""
+
 
 @dataclass(frozen=True)
 class Bench:
     """Built once for a sweep; its cells run in threads.
 
     `pins` says which image id each name stands for, `tags` which tag that image has, `call_retries` how often
-    the gateway tries a failed model call again.
+    the gateway tries a failed model call again; `servers` are those of local models.
     """
 
     sweep_id: str
@@ -37,4 +41,5 @@ class Bench:
     concurrency: int
     timeout_s: float | None = None
     call_retries: int = 5
+    servers: tuple[LocalServer, ...] = ()
     span_exporter: SpanProcessor | None = None
