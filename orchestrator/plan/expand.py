@@ -31,8 +31,8 @@ class UsesModel(Protocol):
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """One cell to run. `endpoint` names an endpoint of the spec, or is the id of a local model; it is None for
-    an embedded model or none.
+    """One cell to run. `endpoint` names an endpoint of the spec, or is the id of a local model; it is None
+    for an embedded model or none.
     """
 
     cell_id: str

@@ -319,13 +319,7 @@ def sweep_id(spec: SweepSpec, day: date) -> str:
 
 
 def _check_models(spec: SweepSpec, document: Document) -> None:
-    for name in spec.endpoints:
-        if name.startswith(LOCAL):
-            raise InputError(
-                f"an endpoint's name cannot begin with {LOCAL}",
-                place=document.place(("endpoints", name), key=True),
-                mend="give it another name",
-            )
+    _check_endpoints(spec, document)
     for index, model in enumerate(spec.models):
         at: Path_ = ("models", index)
         if model.id == NO_MODEL:
@@ -350,6 +344,16 @@ def _check_models(spec: SweepSpec, document: Document) -> None:
             place = document.place((*at, "endpoint"))
             mend = nearest(model.endpoint, spec.endpoints)
             raise InputError(f"unknown endpoint {model.endpoint!r}", place=place, mend=mend)
+
+
+def _check_endpoints(spec: SweepSpec, document: Document) -> None:
+    for name in spec.endpoints:
+        if name.startswith(LOCAL):
+            raise InputError(
+                f"an endpoint's name cannot begin with {LOCAL}",
+                place=document.place(("endpoints", name), key=True),
+                mend="give it another name",
+            )
 
 
 def _check_local(model: ModelSpec, at: Path_, document: Document) -> None:

@@ -56,8 +56,8 @@ def start_bench(
     sandbox: DockerSandbox,
     models: Collection[str],
 ) -> Bench:
-    """Remove what a dead runner left of the sweep, and start the gateway and those of `models` that are local;
-    `stack` ends all of it.
+    """Remove what a dead runner left of the sweep, and start the gateway and those of `models` that are
+    local; `stack` ends all of it.
     """
     owner = hashlib.sha256(bytes(store.root.resolve())).hexdigest()[:16]
     grader = Grader(sandbox, scratch, pins[BASE], matrix.sweep_id, owner, matrix.spec.limits.resolve())

@@ -73,9 +73,7 @@ class Matrix:
         if loaded is not None:
             loaded.require_exclusions(points(spec, adapters, list(tasks)))
         local, unfit = _local_models(spec)
-        plan = expand(
-            spec, sweep_id=name, clis=adapters, tasks=list(tasks), env=os.environ, unfit=unfit
-        )
+        plan = expand(spec, sweep_id=name, clis=adapters, tasks=list(tasks), env=os.environ, unfit=unfit)
         if not plan.cells and not plan.skipped:
             raise InputError(
                 "the sweep has no cell", place=name, mend="start one with --id from a file with some"

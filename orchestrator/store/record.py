@@ -277,9 +277,10 @@ class SweepRecord(Model):
     """One sweep, written before its first cell.
 
     `spec` is the resolved spec and `spec_digest` that of the file it came from. `pins` says which image id
-    each image name stood for; `tasks`, `adapters` and (local) `models` are content digests by name. Every cell
-    runs exactly these. `imported` is None for a sweep that cab ran: then none of the others is. Of an imported one
-    `order` is that of the published file and `started_at` the start of its earliest published cell.
+    each image name stood for; `tasks`, `adapters` and (local) `models` are content digests by name. Every
+    cell runs exactly these. `imported` is None for a sweep that cab ran: then none of the others is. Of an
+    imported one `order` is that of the published file and `started_at` the start of its earliest published
+    cell.
     """
 
     schema_version: Literal[1] = 1

@@ -2,7 +2,8 @@
 
 It reads one JSON line (path, alias, context, threads, port, key), answers with its URL, and serves until its
 standard input ends: the kernel closes that line whatever way the runner dies, and ends this process by a
-signal. A thread that waited for it could not run while llama.cpp loads a model, which takes minutes. The key comes over the line, since arguments and environment can be read by others.
+signal. A thread that waited for the end could not run while llama.cpp loads a model, which may take minutes.
+The key comes over the line, since arguments and environment can be read by others.
 """
 
 from __future__ import annotations

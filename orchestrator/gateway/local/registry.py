@@ -173,7 +173,9 @@ class Registry:
         except (OSError, ValidationError):
             model = None
         if model is None or model.name != file.stem:
-            raise StoreError("holds no local model", place=str(file), mend="remove it, and add the model again")
+            raise StoreError(
+                "holds no local model", place=str(file), mend="remove it, and add the model again"
+            )
         return model
 
     def _write(self, model: LocalModel) -> None:
@@ -185,7 +187,9 @@ class Registry:
             unfinished.replace(file)
         except OSError as error:
             raise EnvironmentFault(
-                error.strerror or str(error), place=str(self.root), mend=f"set {VARIABLE} to another directory"
+                error.strerror or str(error),
+                place=str(self.root),
+                mend=f"set {VARIABLE} to another directory",
             ) from None
 
 

@@ -1,4 +1,4 @@
-"""Starts the process that serves one local model, and ends it: what runner and `cab model serve` see of it."""
+"""Starts the process that serves one local model, and ends it."""
 
 from __future__ import annotations
 
