@@ -86,6 +86,32 @@ class Usage(Model):
     reasoning: int | None = None
 
 
+class Rates(Model):
+    """USD per million tokens. Cache reads and writes without a rate of their own cost what input does.
+
+    The last rates whose `above` a call's input tokens exceed hold for the whole call; those of 0 for any.
+    """
+
+    above: int = Field(default=0, ge=0)
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cached_read: float | None = Field(default=None, ge=0)
+    cache_write: float | None = Field(default=None, ge=0)
+
+
+class Price(Model):
+    """The price of a model that was in force. `rates` are in the order of `above`, from 0 on; `source` says
+    where they come from.
+    """
+
+    rates: list[Rates] = Field(min_length=1)
+    source: str
+
+
+LIMIT_ERRORS = {"limit": "calls", "limit_tokens": "tokens", "limit_usd": "usd"}
+"""Categories of a call that cab refused since a limit was reached -> which limit."""
+
+
 class Span(Model):
     """A stretch of time, in seconds since the cell's start."""
 
@@ -97,10 +123,10 @@ class ModelCall(Model):
     """One model call, as the gateway saw it.
 
     `error` is the category of the call's final failure: rate_limited, endpoint_down, upstream_5xx,
-    stream_cut, key_refused, context_overflow, bad_request, unauthorised, limit (refused by cab itself),
-    client_gone, gateway (a fault of the gateway itself); else None. `waits` are the stretches in which the
-    gateway waited for a rate limit or backed off before a retry. `main` is False for side requests such as
-    a title.
+    stream_cut, key_refused, context_overflow, bad_request, unauthorised, one of LIMIT_ERRORS (refused by
+    cab itself), client_gone, gateway (a fault of the gateway itself); else None. `waits` are the stretches in
+    which the gateway waited for a rate limit or backed off before a retry. `main` is False for side requests
+    such as a title.
     """
 
     index: int
@@ -183,7 +209,7 @@ class Evidence(Model):
     `phases` holds the stages by name (queue, setup, agent, collect, verify, score); the agent's inner times
     come from `calls` and `tool_calls`. Changes, diff and documents count as measured when there is a
     `collect` phase. `documents` are the texts of documents that the agent left, by path; `diff` is git's
-    unified diff.
+    unified diff. `price` is the model's, in force when the cell ran; without one `no_price` says why.
     """
 
     phases: dict[str, Span] = Field(default_factory=dict)
@@ -200,3 +226,5 @@ class Evidence(Model):
     stderr_tail: str = ""
     verification: Verification | None = None
     wire_recorded: bool = True
+    price: Price | None = None
+    no_price: str | None = None

@@ -16,7 +16,7 @@ from scorers.paths import Globs, expected_paths
 from scorers.rules import conduct, hooks, skips, sources, tests, verifier
 from scorers.rules.finding import Finding
 
-RULES_VERSION = "2"
+RULES_VERSION = "3"
 
 
 class Integrity(Axis):

@@ -6,13 +6,15 @@ stated its usage; where one did not, the sums are null and `known` holds what is
 
 from __future__ import annotations
 
+from math import fsum
 from typing import Any, Literal
 
 from scorers.axis import Axis
-from scorers.evidence import Evidence, Model, ModelCall
+from scorers.evidence import LIMIT_ERRORS, Evidence, Model, ModelCall
+from scorers.price import cost_usd
 
 ANSWERED_THEN_FAILED = {"stream_cut", "client_gone"}
-REFUSED_BY_CAB = {"limit", "unauthorised"}
+REFUSED_BY_CAB = {*LIMIT_ERRORS, "unauthorised"}
 
 
 class TokenSums(Model):
@@ -24,6 +26,7 @@ class TokenSums(Model):
 class Tokens(Axis):
     """Normalised sums over the counted calls. `prompt_tokens` includes cache reads and writes,
     `completion_tokens` includes reasoning. `usage_raw` holds what the upstream stated, call by call.
+    `cost_usd` is what the counted calls cost at the price that `cost_source` names.
 
     `model_calls` counts the calls sent upstream, `calls_failed` those of them that ended in an error.
     """
@@ -48,22 +51,20 @@ class Tokens(Axis):
 
 def score(evidence: Evidence, passed: Literal[0, 1] | None) -> Tokens:
     """Sum the usage of the calls. No calls on a recorded wire is a measurement: 0 tokens."""
-    reasons = {
-        "cost_usd": "the price of the model is not known to this version",
-        "cost_source": "no cost was computed",
-    }
+    reasons: dict[str, str] = {}
     if passed is None:
         reasons["pass_used_for_division"] = "pass was not measured"
     if not evidence.wire_recorded:
         return _unrecorded(passed, reasons)
     sent = [call for call in evidence.calls if call.error not in REFUSED_BY_CAB]
-    counted = [call for call in sent if _counts(call)]
+    counted = [call for call in sent if consumes(call)]
     missing = sum(call.usage is None for call in counted)
     known = _known(counted)
     if missing:
         why = f"{missing} of {len(counted)} counted calls stated no usage"
         reasons |= dict.fromkeys(("prompt_tokens", "completion_tokens", "total_tokens"), why)
     total = None if missing else known.total_tokens
+    cost, cost_source = _cost(evidence, counted, reasons)
     if passed != 1:
         reasons["tokens_per_correct_task"] = reasons.get("pass_used_for_division", "the cell did not pass")
     elif total is None:
@@ -83,11 +84,14 @@ def score(evidence: Evidence, passed: Literal[0, 1] | None) -> Tokens:
         known=known,
         usage_raw=[call.usage_raw for call in counted],
         source="wire",
+        cost_usd=cost,
+        cost_source=cost_source,
         reasons=reasons,
     )
 
 
-def _counts(call: ModelCall) -> bool:
+def consumes(call: ModelCall) -> bool:
+    """Whether a call consumed tokens, stated or not: the model answered."""
     return call.error is None or call.error in ANSWERED_THEN_FAILED or call.usage is not None
 
 
@@ -96,6 +100,21 @@ def _known(calls: list[ModelCall]) -> TokenSums:
     prompt = sum(usage.input for usage in stated)
     completion = sum(usage.output for usage in stated)
     return TokenSums(prompt_tokens=prompt, completion_tokens=completion, total_tokens=prompt + completion)
+
+
+def _cost(
+    evidence: Evidence, counted: list[ModelCall], reasons: dict[str, str]
+) -> tuple[float | None, str | None]:
+    """USD and the source of the price; null with a reason where a price or a call's usage is missing."""
+    stated = [call.usage for call in counted if call.usage is not None]
+    why = reasons.get("total_tokens")
+    if evidence.price is None:
+        why = evidence.no_price or "the price of the model is not known to this version"
+    if evidence.price is None or len(stated) < len(counted):
+        reasons |= {"cost_usd": why or "", "cost_source": "no cost was computed"}
+        return None, None
+    # Twelve digits: a millionth of a millionth of a dollar, and no noise of binary fractions.
+    return round(fsum(cost_usd(usage, evidence.price) for usage in stated), 12), evidence.price.source
 
 
 def _detail(

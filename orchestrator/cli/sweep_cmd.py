@@ -12,6 +12,7 @@ from orchestrator.cli import INTERRUPTED
 from orchestrator.cli.options import Group, json_option, results_option
 
 if TYPE_CHECKING:
+    from orchestrator.plan.spec import Requirement
     from orchestrator.run.start import Prepared
 
 spec_argument = click.argument("spec", type=click.Path(path_type=Path))
@@ -26,6 +27,18 @@ only_option = click.option(
 )
 concurrency_option = click.option(
     "--concurrency", type=click.IntRange(1, 1024), metavar="N", help="Cells at a time, for this call."
+)
+budget_tokens_option = click.option(
+    "--budget-tokens",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Tokens of the whole sweep after which no further cell starts, instead of the file's.",
+)
+budget_usd_option = click.option(
+    "--budget-usd",
+    type=click.FloatRange(0, min_open=True),
+    metavar="USD",
+    help="The same in USD.",
 )
 dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Show what would run and what is finished; run and write nothing."
@@ -60,6 +73,14 @@ def plan(spec: Path, runs: int | None, only: tuple[str, ...], as_json: bool) -> 
 @runs_option
 @concurrency_option
 @only_option
+@budget_tokens_option
+@budget_usd_option
+@click.option(
+    "--require",
+    multiple=True,
+    type=click.Choice(["tokens.wire", "price"]),
+    help="Count no cell, or start nothing, where this is not measured; may be given again.",
+)
 @dry_run_option
 @results_option
 @json_option
@@ -69,19 +90,24 @@ def run(
     runs: int | None,
     concurrency: int | None,
     only: tuple[str, ...],
+    budget_tokens: int | None,
+    budget_usd: float | None,
+    require: tuple[Requirement, ...],
     dry_run: bool,
     results: Path,
     as_json: bool,
 ) -> None:
     """Run the sweep of SPEC, or what is not finished of it.
 
-    Exit code 0 when every cell of the call has ended, 1 when some ended in an error that is not the agent's,
-    2 for bad input or a machine that lacks something, 130 when interrupted. Ctrl-C once finishes the cells
-    under way, twice stops them.
+    Exit code 0 when every cell of the call has ended, 1 when some ended in an error that is not the agent's
+    or the budget was used up before, 2 for bad input or a machine that lacks something, 130 when interrupted.
+    Ctrl-C once finishes the cells under way, twice stops them.
     """
+    from orchestrator.plan.spec import Spending
     from orchestrator.run.start import Options, of_file
 
-    call = of_file(spec, results, sweep_id, Options(runs, concurrency, only))
+    budget = Spending(tokens=budget_tokens, usd=budget_usd)
+    call = of_file(spec, results, sweep_id, Options(runs, concurrency, only, budget, require))
     _execute(call, dry_run=dry_run, as_json=as_json)
 
 
@@ -92,6 +118,8 @@ def run(
 )
 @concurrency_option
 @only_option
+@budget_tokens_option
+@budget_usd_option
 @dry_run_option
 @results_option
 @json_option
@@ -100,14 +128,18 @@ def resume(
     runs: int | None,
     concurrency: int | None,
     only: tuple[str, ...],
+    budget_tokens: int | None,
+    budget_usd: float | None,
     dry_run: bool,
     results: Path,
     as_json: bool,
 ) -> None:
     """Run what is not finished of the stored sweep SWEEP_ID, with its own pins and order."""
+    from orchestrator.plan.spec import Spending
     from orchestrator.run.start import Options, of_stored
 
-    call = of_stored(results, sweep_id, Options(runs, concurrency, only))
+    budget = Spending(tokens=budget_tokens, usd=budget_usd)
+    call = of_stored(results, sweep_id, Options(runs, concurrency, only, budget))
     _execute(call, dry_run=dry_run, as_json=as_json)
 
 
@@ -145,4 +177,5 @@ def _execute(call: Prepared, *, dry_run: bool, as_json: bool) -> None:
         sys.exit(INTERRUPTED)
     finished = ready.store.finished()
     ended = [finished[cell.cell_id] for cell in ready.chosen if cell.cell_id in finished]
-    sys.exit(1 if any(not entry.counted for entry in ended) else 0)
+    not_run = len(ended) < len(ready.chosen)
+    sys.exit(1 if not_run or any(not entry.counted for entry in ended) else 0)

@@ -13,9 +13,12 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from orchestrator.gateway.contract import CellRoute
+from orchestrator.gateway.evidence import normalise_usage
 from orchestrator.gateway.record import CallInProgress, Recorder
 from orchestrator.gateway.upstream import Clock, Outgoing, Reply, Source, StreamCutError
 from orchestrator.gateway.wire import Failure, Path, WireFormat
+from scorers.evidence import LIMIT_ERRORS
+from scorers.price import cost_usd
 
 REQUEST_MAX = 256 << 20
 """Bytes of a request. It is held whole, for a retry; without a bound one cell could take the memory of
@@ -52,6 +55,8 @@ class Cell:
     calls: int = 0
     refused: int = 0
     charged: int = 0
+    tokens: int = 0
+    usd: float = 0.0
     limit_reached: bool = False
     _waiting: int = field(default=0, init=False)
 
@@ -65,13 +70,32 @@ class Cell:
             return self._answer(401, "wrong or missing credential", "unauthorised")
         if path.target == "models":
             return web.Response(body=self.wire.models_body(self.route.model), content_type="application/json")
-        if self.route.max_calls is not None and self.charged >= self.route.max_calls:
-            self._refuse(request, Failure("limit", f"{self.route.max_calls} calls were made"), 403)
+        if limit := self._limit():
+            self._refuse(request, limit, 403)
             if not self.limit_reached:
                 self.limit_reached = True
                 self.notify("limit")
-            return self._answer(403, "the limit of model calls was reached", "limit")
+            return self._answer(403, f"the limit on {LIMIT_ERRORS[limit.category]} was reached", "limit")
         return await self._call(request, path)
+
+    def _limit(self) -> Failure | None:
+        """The limit that is used up, if any."""
+        route = self.route
+        if route.max_calls is not None and self.charged >= route.max_calls:
+            return Failure("limit", f"{route.max_calls} calls were made")
+        if route.max_tokens is not None and self.tokens >= route.max_tokens:
+            return Failure("limit_tokens", f"{self.tokens} tokens of {route.max_tokens} were used")
+        if route.max_usd is not None and self.usd >= route.max_usd:
+            return Failure("limit_usd", f"{self.usd:.6f} USD of {route.max_usd} were spent")
+        return None
+
+    def _spend(self, call: CallInProgress) -> None:
+        """Count what a call that has ended stated of its usage, whichever way it ended."""
+        usage = normalise_usage(call.reading.usage_raw)
+        if usage is not None:
+            self.tokens += usage.input + usage.output
+            if self.route.price is not None:
+                self.usd += cost_usd(usage, self.route.price)
 
     async def _call(self, request: web.BaseRequest, path: Path) -> web.StreamResponse:
         call = self._begin(request)
@@ -92,6 +116,7 @@ class Cell:
         finally:
             if call.failure is not None and call.failure.category in _NOT_THE_CELLS_FAULT:
                 self.charged -= 1
+            self._spend(call)
             self.recorder.add(call)
 
     async def _serve(self, call: CallInProgress, request: web.BaseRequest, path: Path) -> web.StreamResponse:

@@ -46,6 +46,8 @@ _OVERFLOW_WORDS = re.compile(
     re.IGNORECASE,
 )
 _ACCOUNT_STATUS = (401, 402, 403)
+# Not the CLI's doing: path, method and model are the gateway's choice, and it is the endpoint that gave up.
+_ENDPOINT_STATUS = (404, 405, 408, 425)
 
 
 class ChatWire:
@@ -91,9 +93,7 @@ class ChatWire:
         return found
 
     def classify(self, status: int, body: bytes) -> Failure:
-        """The category of a failed response. A 404 is the endpoint's: path and model are the gateway's
-        choice.
-        """
+        """The category of a failed response."""
         error = _error_object(body)
         text = body[:DETAIL_MAX].decode("utf-8", "replace")
         detail = f"HTTP {status}: {text}"
@@ -106,7 +106,8 @@ class ChatWire:
             return Failure("upstream_5xx", detail)
         if status in _ACCOUNT_STATUS:
             return Failure("key_refused", detail)
-        return Failure("endpoint_down" if status == 404 or status < 400 else "bad_request", detail)
+        endpoint = status in _ENDPOINT_STATUS or status < 400
+        return Failure("endpoint_down" if endpoint else "bad_request", detail)
 
     def error_body(self, message: str, kind: str) -> bytes:
         error = {"message": message, "type": kind, "param": None, "code": kind}
@@ -142,6 +143,7 @@ class PlainMeter:
             _read(self.reading, parsed, "message")
             if parsed.get("error"):
                 self.reading.failure = self._wire.classify(_error_status(parsed["error"]), body)
+        self.reading.failure = self.reading.failure or _unanswered(self.reading, body)
         return b""
 
 
@@ -158,6 +160,7 @@ class StreamMeter:
         self._wire = wire
         self._hide_usage = hide_usage
         self._splitter = EventSplitter()
+        self._last = b""
 
     def feed(self, data: bytes) -> bytes:
         shown = b"".join([self._event(event) for event in self._splitter.feed(data)])
@@ -167,6 +170,8 @@ class StreamMeter:
         rest = self._splitter.rest()
         shown = self._event(rest) if rest else b""
         self.reading.complete = self.reading.complete or self.reading.finish_reason is not None
+        if self.reading.complete and self.reading.failure is None:
+            self.reading.failure = _unanswered(self.reading, self._last)
         return shown if self._hide_usage else b""
 
     def _event(self, event: bytes) -> bytes:
@@ -177,6 +182,7 @@ class StreamMeter:
         if data.strip() == b"[DONE]":
             self.reading.complete = True
             return event
+        self._last = data
         parsed = _json_object(data)
         if parsed is None:
             return event
@@ -191,6 +197,14 @@ class StreamMeter:
         return event.replace(data, drop_member(text, members(text), "usage").encode(), 1)
 
 
+def _unanswered(reading: Reading, body: bytes) -> Failure | None:
+    """The endpoint's failure where a response that claims success holds no answer of any model."""
+    if reading.answered:
+        return None
+    text = body[:DETAIL_MAX].decode("utf-8", "replace")
+    return Failure("endpoint_down", f"the response holds no answer of a model: {text!r}")
+
+
 def _read(reading: Reading, body: dict[str, Any], part: str) -> None:
     """Take what one response object, or one chunk of a stream, states. Later statements replace earlier
     ones.
@@ -202,6 +216,7 @@ def _read(reading: Reading, body: dict[str, Any], part: str) -> None:
     if isinstance(usage, dict):
         reading.usage_raw = usage
     choice = first_choice(body)
+    reading.answered = reading.answered or bool(choice)
     reason = choice.get("finish_reason")
     if isinstance(reason, str) and reason:
         reading.finish_reason = reason[:NAME_MAX]

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.adapter import Wire
 from orchestrator.gateway.scripts import ScriptKind
+from scorers.evidence import Price
 
 
 class Message(BaseModel):
@@ -52,7 +53,11 @@ class Script(Message):
 
 
 class CellRoute(Message):
-    """One cell's way through the gateway. Exactly one of `endpoint` (a name) and `script` is set."""
+    """One cell's way through the gateway. Exactly one of `endpoint` (a name) and `script` is set.
+
+    `max_tokens` (input and output) and `max_usd` (at `price`, which it needs) count what calls stated that
+    have ended: the call that reaches them is answered whole, each further one is refused.
+    """
 
     cell_id: str
     socket: Path
@@ -64,6 +69,9 @@ class CellRoute(Message):
     calls_path: Path
     wire_path: Path
     max_calls: int | None = None
+    max_tokens: int | None = None
+    max_usd: float | None = None
+    price: Price | None = None
     max_retries: int = 5
 
 

@@ -40,6 +40,7 @@ _CREDENTIALS = frozenset(
 _OWN_REQUEST_HEADERS = _HOP_BY_HOP | _CREDENTIALS | {"host", "content-length", "expect", "accept-encoding"}
 _SKIP_DEFAULTS = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 _QUOTA = b"insufficient_quota"
+_MAY_PASS = (408, 425)
 _CONNECTION_ERRORS = (aiohttp.ClientError, OSError, asyncio.TimeoutError)
 
 
@@ -180,7 +181,9 @@ class Upstream:
     def _delay(self, reply: Reply, attempt: int) -> float | None:
         """Seconds to wait before the next attempt; None when there is to be none."""
         retried = ("rate_limited", "upstream_5xx", "endpoint_down")
-        if reply.failure is None or reply.failure.category not in retried or 300 <= reply.status < 429:
+        if reply.failure is None or reply.failure.category not in retried:
+            return None
+        if 300 <= reply.status < 429 and reply.status not in _MAY_PASS:
             return None
         if attempt > self.max_retries:
             return None

@@ -37,7 +37,7 @@ class Prepared:
 @dataclass
 class Reading:
     """What a response says of itself; None where it says nothing. `complete` is False for a stream without
-    end.
+    end, `answered` is False where no model said anything: no choice, or no JSON at all.
     """
 
     reported_model: str | None = None
@@ -45,6 +45,7 @@ class Reading:
     finish_reason: str | None = None
     refusal: str | None = None
     complete: bool = False
+    answered: bool = False
     failure: Failure | None = None
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -102,6 +102,9 @@ def _url(url: str) -> str:
 Point = tuple[str, str, str]
 """CLI, model and task of a cell."""
 
+Requirement = Literal["tokens.wire", "price"]
+"""What has to be measured: tokens on the wire, for a cell to count; a price, for the sweep to start."""
+
 Size = Annotated[int, BeforeValidator(_bytes), PlainSerializer("{}B".format, return_type=str)]
 """Bytes; in a file, and in a stored spec, a text with its unit."""
 
@@ -155,6 +158,19 @@ class EndpointSpec(Model):
             yield self.key.env
 
 
+Rate = Annotated[float, Field(ge=0)]
+"""USD per million tokens."""
+
+
+class PriceSpec(Model):
+    """What a model costs, instead of what the library says; a rate left out is that of input."""
+
+    input: Rate
+    output: Rate
+    cached_read: Rate | None = None
+    cache_write: Rate | None = None
+
+
 class ModelSpec(Model):
     """A model by id, at an endpoint of the file; an embedded or a local one has none. A plain text is the id
     alone.
@@ -162,6 +178,7 @@ class ModelSpec(Model):
 
     id: Annotated[str, _name("model")]
     endpoint: str | None = None
+    price: PriceSpec | None = None
 
     @property
     def local(self) -> bool:
@@ -174,8 +191,19 @@ class ModelSpec(Model):
         return {"id": data} if isinstance(data, str) else data
 
 
-class LimitSpec(Model):
-    """Limits of one container. Sizes are texts with a unit (4GiB)."""
+Tokens = Annotated[int, Field(ge=1)]
+Usd = Annotated[float, Field(gt=0)]
+
+
+class Spending(Model):
+    """How much may be spent; None is no limit. `tokens` are input and output, as the wire states them."""
+
+    tokens: Tokens | None = None
+    usd: Usd | None = None
+
+
+class LimitSpec(Spending):
+    """Limits of one cell: of its container, and of what it may spend. Sizes are texts with a unit (4GiB)."""
 
     memory: Annotated[Size, Field(ge=64 << 20)] = Limits.memory_bytes
     cpus: Annotated[float, Field(gt=0, le=1024)] = Limits.cpus
@@ -231,6 +259,15 @@ class SweepSpec(Model):
     retries: Annotated[int, Field(ge=0, le=10)] = 2
     limits: LimitSpec = LimitSpec()
     timeout_s: Annotated[float, Field(gt=0, le=7 * 86400)] | None = None
+    budget: Spending = Spending()
+    require: Annotated[tuple[Requirement, ...], AfterValidator(_distinct)] = ()
+    allow_unknown_price: bool = False
+
+    @property
+    def needs_prices(self) -> bool:
+        """Whether a model without a price keeps the sweep from starting."""
+        capped = self.limits.usd is not None or self.budget.usd is not None
+        return "price" in self.require or (capped and not self.allow_unknown_price)
 
     def excludes(self, point: Point) -> bool:
         """Whether the sweep leaves this point of its matrix out."""
@@ -337,6 +374,9 @@ def _check_models(spec: SweepSpec, document: Document) -> None:
             if model.endpoint is not None:
                 place = document.place((*at, "endpoint"))
                 raise InputError("an embedded model has no endpoint", place=place, mend="leave endpoint out")
+            if model.price is not None:
+                place = document.place((*at, "price"))
+                raise InputError("an embedded model has no price", place=place, mend="leave price out")
         elif model.endpoint is None:
             mend = "write {id: " + model.id + ", endpoint: NAME} with a NAME under endpoints"
             raise InputError(f"model {model.id!r} has no endpoint", place=document.place(at), mend=mend)
@@ -411,6 +451,7 @@ def _known_keys(at: Path_) -> list[str]:
         "limits": LimitSpec,
         "endpoints": EndpointSpec,
         "exclude": Exclusion,
+        "budget": Spending,
     }
     if not at:
         return list(SweepSpec.model_fields)
@@ -418,4 +459,6 @@ def _known_keys(at: Path_) -> list[str]:
         return ["env"]
     if at[-1] == "key":
         return list(EnvName.model_fields)
+    if at[-1] == "price":
+        return list(PriceSpec.model_fields)
     return list(owners[str(at[0])].model_fields)

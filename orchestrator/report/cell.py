@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from rich.cells import cell_len
@@ -41,6 +42,9 @@ MAX_CALLS = 30
 MAX_SETTINGS = 5
 IN_SHORT_TESTS, IN_SHORT_LINES = 3, 4
 """Failed tests, and lines of what the tests printed, that are said once more at the end."""
+
+_SHADOW = re.compile(r"^Shadow bytes around the buggy address:\n(?:.*\n)*?(?===\d+==ABORTING$)", re.MULTILINE)
+"""What a memory sanitizer prints after it has said what is wrong and where: more than is shown of a tail."""
 
 FILES = {
     "cell.json": "the record: identity, outcome, claim, scores",
@@ -189,7 +193,7 @@ def _print_verification(out: Console, evidence: Evidence) -> None:
 
 def _tail(found: Verification) -> list[str]:
     """The end of what the tests printed, as harmless lines."""
-    text = (found.stdout_tail + found.stderr_tail).rstrip("\n")
+    text = _SHADOW.sub("", found.stdout_tail + found.stderr_tail).rstrip("\n")
     return safe_lines(text, LINE) if text else []
 
 

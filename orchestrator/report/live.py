@@ -36,6 +36,7 @@ from orchestrator.store.index import IndexEntry
 from orchestrator.store.names import NO_MODEL
 
 if TYPE_CHECKING:
+    from orchestrator.run.budget import Budget
     from orchestrator.run.start import Ready
     from orchestrator.run.sweep import Sweep
 
@@ -54,12 +55,15 @@ def watch(ready: Ready) -> bool:
         err.print(f"{ready.matrix.sweep_id}: {plural(done, 'cell')} finished, nothing to do{only}")
         return False
     # Imported here: a sweep with nothing to do need not wait for the tracing SDK.
+    from orchestrator.run.budget import Budget
     from orchestrator.run.sweep import Sweep
 
     total = len(ready.todo)
     at_once = min(ready.bench.concurrency, total)
     view = LiveView(ready.todo, at_once) if err.is_terminal else PlainView(err, ready.todo, at_once)
-    sweep = Sweep(ready.bench, ready.store, ready.todo, ready.matrix.spec.retries, view)
+    spec = ready.matrix.spec
+    budget = Budget.of(spec.budget, ready.store)
+    sweep = Sweep(ready.bench, ready.store, ready.todo, spec.retries, view, budget)
     finished = f"{done} finished, " if done else ""
     err.print(f"{ready.matrix.sweep_id}: {finished}{plural(total, 'cell')} to run, {at_once} at once{only}")
     begin = time.monotonic()
@@ -67,11 +71,32 @@ def watch(ready: Ready) -> bool:
         sweep.run()
     took = clock(time.monotonic() - begin)
     if sweep.interrupted:
-        go_on = command("sweep", "resume", ready.matrix.sweep_id, results=ready.store.root.parent)
-        err.print(f"stopped after {took}; go on with: {go_on}", soft_wrap=True)
+        err.print(f"stopped after {took}; go on with: {go_on(ready)}", soft_wrap=True)
+    elif left := sweep.over_budget:
+        more = " ".join(f"--budget-{name} MORE" for name in spec.budget.model_dump(exclude_none=True))
+        err.print(
+            f"sweep_budget: {_spent(budget)} after {took}, {plural(left, 'cell')} not run; "
+            f"go on with: {go_on(ready)} {more}",
+            soft_wrap=True,
+        )
     else:
         err.print(f"{plural(total, 'cell')} in {took}")
     return sweep.interrupted
+
+
+def go_on(ready: Ready) -> str:
+    """The command that goes on with what this call was about, and with nothing else of its sweep."""
+    limited = [word for glob in ready.only for word in ("--only", glob)]
+    return command("sweep", "resume", ready.matrix.sweep_id, *limited, results=ready.store.root.parent)
+
+
+def _spent(budget: Budget) -> str:
+    limit, parts = budget.limit, []
+    if limit.tokens is not None:
+        parts.append(f"{count(budget.tokens)} of {count(limit.tokens)} tokens")
+    if limit.usd is not None:
+        parts.append(f"{dollars(budget.usd)} of {dollars(limit.usd)}")
+    return " and ".join(parts) + " used"
 
 
 @contextmanager

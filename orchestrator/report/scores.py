@@ -14,6 +14,7 @@ from orchestrator.report.text import (
     bounded,
     console,
     count,
+    dollars,
     number,
     plural,
     safe_line,
@@ -90,8 +91,9 @@ def _remark(axis: str, key: str, values: Mapping[str, Any]) -> str:
             return reason + ("" if partial is None else f", partial score {number(partial)}")
         case "tokens":
             spent = f"{count(values.get('prompt_tokens'))} in, {count(values.get('completion_tokens'))} out"
-            calls = values.get("model_calls")
-            return spent if calls is None else f"{spent}, {plural(calls, 'call')}"
+            calls, cost = values.get("model_calls"), values.get("cost_usd")
+            spent += "" if calls is None else f", {plural(calls, 'call')}"
+            return spent if cost is None else f"{spent}, {dollars(cost)} ({values.get('cost_source')})"
         case "latency":
             return f"setup and agent; of it the model {seconds(values.get('model_call_ms'))} s"
         case "blast_radius":

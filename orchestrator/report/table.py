@@ -23,6 +23,7 @@ from orchestrator.report.text import (
     bounds,
     console,
     count,
+    dollars,
     number,
     plural,
     safe_line,
@@ -114,6 +115,7 @@ def _least(entry: IndexEntry) -> float:
 def _print_cells(sweep: SweepRecord, entries: list[IndexEntry], out: Console) -> None:
     """One line a cell, under a line for its CLI × model, so that narrow terminals need not repeat these."""
     runs = any(entry.run > 1 for entry in entries)
+    priced = any(entry.cost_usd is not None for entry in entries)
     rows: list[tuple[str, IndexEntry | None]] = []
     for pair, of_pair in groupby(entries, key=lambda entry: f"{entry.cli} × {entry.model}"):
         rows.append((pair, None))
@@ -127,6 +129,7 @@ def _print_cells(sweep: SweepRecord, entries: list[IndexEntry], out: Console) ->
         Column("outcome", cells(_outcome), right=False, least=_OUTCOME_LEAST),
         Column("pass", cells(lambda it: number(it.passed) + (f" {VOID}" if it.void else ""))),
         Column("tokens", cells(lambda it: count(it.total_tokens)), worth=5),
+        *([Column("cost", cells(lambda it: dollars(it.cost_usd)), worth=3)] if priced else []),
         Column("wall s", cells(lambda it: seconds(it.wall_clock_ms)), worth=4),
         Column("blast", cells(lambda it: number(it.blast_radius_agent)), worth=2),
         Column("refusal", cells(_refusal), worth=1),

@@ -60,8 +60,10 @@ def seconds(milliseconds: float | None) -> str:
     return NOT_MEASURED if milliseconds is None else f"{milliseconds / 1000:.1f}"
 
 
-def dollars(usd: float) -> str:
+def dollars(usd: float | None) -> str:
     """An amount of US dollars; small ones to a hundredth of a cent."""
+    if usd is None:
+        return NOT_MEASURED
     return f"${usd:.2f}" if usd >= 1 else f"${usd:.4f}"
 
 

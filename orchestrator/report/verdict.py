@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.report.text import clock, number, plural, safe_line
+from orchestrator.report.text import clock, count, dollars, number, plural, safe_line
 from orchestrator.run.outcome import TABLE
 from orchestrator.store.record import CellRecord
 from scorers.evidence import Evidence, TaskFacts
@@ -20,13 +20,14 @@ CAUSES = {
     "engine": "the container engine failed",
     "disk": "the disk could not be written",
     "interrupted": "it was interrupted",
+    "tokens_unmeasured": "the sweep requires tokens on the wire, and the endpoint did not state them",
     "cli_not_started": "the CLI's command could not be started in its image",
 }
 """Infra causes, in words."""
 
 _HOW_IT_ENDED = {
     "timed_out": "the CLI was stopped at its time limit",
-    "limit_reached": "the task's limit on model calls was reached",
+    "limit_reached": "the limit was reached",
     "agent_crashed": "the CLI ended with an error",
     "agent_oom": "the CLI ran out of memory",
     "context_overflow": "the CLI sent more than the model's context holds",
@@ -149,6 +150,9 @@ def _although(record: CellRecord) -> str:
         return f"; {how}"
     if record.outcome.name == "timed_out":
         how += f" of {clock(limits.timeout_s)}"
-    elif record.outcome.name == "limit_reached" and limits.max_calls is not None:
-        how += f" ({limits.max_calls})"
+    elif record.outcome.name == "limit_reached":
+        how += {
+            "tokens": f" of {count(limits.max_tokens)} tokens",
+            "usd": f" of {dollars(limits.max_usd)}",
+        }.get(record.outcome.cause or "", f" of {count(limits.max_calls)} model calls")
     return f"; {how}"

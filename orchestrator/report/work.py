@@ -33,6 +33,12 @@ def print_work(evidence: Evidence, blast: Mapping[str, Any], cell_dir: Path, out
         out.print()
         out.print(f"final message ({said.source}):")
         _print_lines(out, said.text.strip(), MAX_MESSAGE_LINES, cell_dir / "evidence.json")
+    # A refusal on the wire is no message, but is read like one.
+    refused = list(dict.fromkeys(call.refusal for call in evidence.calls if call.main and call.refusal))
+    if refused:
+        out.print()
+        out.print("refused on the wire:")
+        _print_lines(out, "\n".join(refused), MAX_MESSAGE_LINES, cell_dir / "evidence.json")
     out.print()
     if evidence.changes:
         _print_changes(evidence.changes, blast.get("unexpected_changes") or (), cell_dir, out)

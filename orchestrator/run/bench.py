@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from orchestrator.adapter import Adapter
 from orchestrator.gateway.client import Gateway
 from orchestrator.gateway.local.server import LocalServer
+from orchestrator.plan.spec import Requirement, Spending
 from orchestrator.plan.task import Task
 from orchestrator.run.grader import Grader
 from orchestrator.run.provenance import Provenance
+from scorers.evidence import Price
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import SpanProcessor
@@ -25,7 +27,8 @@ class Bench:
     """Built once for a sweep; its cells run in threads.
 
     `pins` says which image id each name stands for, `tags` which tag that image has, `call_retries` how often
-    the gateway tries a failed model call again; `servers` are those of local models.
+    the gateway tries a failed model call again, `prices` what each model costs or why that is not known,
+    `spending` what one cell may spend; `servers` are those of local models.
     """
 
     sweep_id: str
@@ -42,4 +45,7 @@ class Bench:
     timeout_s: float | None = None
     call_retries: int = 5
     servers: tuple[LocalServer, ...] = ()
+    prices: Mapping[str, Price | str] = field(default_factory=dict)
+    spending: Spending = field(default_factory=Spending)
+    require: tuple[Requirement, ...] = ()
     span_exporter: SpanProcessor | None = None

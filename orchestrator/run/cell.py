@@ -29,7 +29,8 @@ from orchestrator.run.bench import Bench
 from orchestrator.run.collect import documents, write_manifest
 from orchestrator.run.grader import agent_user
 from orchestrator.run.home import archive
-from orchestrator.run.outcome import CLI_NOT_STARTED, Outcome, of_agent, of_fault, of_verification
+from orchestrator.run.outcome import CLI_NOT_STARTED, Outcome, of_agent, of_fault, of_usage, of_verification
+from orchestrator.run.prices import price_of
 from orchestrator.run.script import build_script
 from orchestrator.run.workdir import Classifier, Difference, compare, copy_tree, give, scan
 from orchestrator.sandbox.contract import ContainerSpec, Mount, OutputSink, RunningContainer, TtySize
@@ -95,6 +96,9 @@ class CellRun:
     def __post_init__(self) -> None:
         self._task = self.bench.tasks[self.cell.key.task]
         self._adapter = self.bench.adapters[self.cell.key.cli]
+        self._price = price_of(self.bench.prices, self.cell.key.model)
+        known = "no_price" if isinstance(self._price, str) else "price"
+        self._evidence[known] = self._price
         self._credential = f"cab-{token_hex(24)}"
 
     def cancel(self) -> None:
@@ -190,7 +194,10 @@ class CellRun:
             self._check_cancelled()
             tracer.set(span, exit_code=end.exit_code, timed_out=end.timed_out)
         self._evidence["end"] = end
-        return of_agent(end, self._calls, exit_code_tells=self._adapter.exit_code_tells)
+        outcome = of_agent(end, self._calls, exit_code_tells=self._adapter.exit_code_tells)
+        if outcome.rule.counted and "tokens.wire" in self.bench.require:
+            return of_usage(outcome, self._calls)
+        return outcome
 
     def _metered(self, scratch: Path, spec: ContainerSpec) -> evidence.AgentEnd:
         """Run the container with its way to the gateway open, its output recorded."""
@@ -283,6 +290,9 @@ class CellRun:
             calls_path=self.staging / "calls.jsonl",
             wire_path=self.staging / "wire.jsonl.gz",
             max_calls=self._task.max_turns,
+            max_tokens=self.bench.spending.tokens,
+            max_usd=None if isinstance(self._price, str) else self.bench.spending.usd,
+            price=None if isinstance(self._price, str) else self._price,
             max_retries=self.bench.call_retries,
         )
 

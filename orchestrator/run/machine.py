@@ -88,6 +88,9 @@ def start_bench(
         engine_version=sandbox.engine_version,
         concurrency=matrix.spec.concurrency,
         timeout_s=matrix.spec.timeout_s,
+        prices=store.sweep().prices,
+        spending=matrix.spec.limits,
+        require=matrix.spec.require,
         span_exporter=exporter.processor if exporter else None,
     )
 

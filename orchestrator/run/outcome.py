@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass
 
 from orchestrator.errors import CellFault
 from orchestrator.store import record
-from scorers.evidence import AgentEnd, ModelCall, Verification
+from scorers.evidence import LIMIT_ERRORS, AgentEnd, ModelCall, Verification
+from scorers.tokens import consumes
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,12 @@ AGENT_CALL_ERRORS = {
 CLI_NOT_STARTED = "cli_not_started"
 """The CLI's command is not in its image, or cannot be executed there."""
 
-INFRA_CAUSES = (*INFRA_CALL_ERRORS, "engine", "disk", "interrupted", CLI_NOT_STARTED)
+TOKENS_UNMEASURED = "tokens_unmeasured"
+"""The sweep requires tokens counted on the wire, and the endpoint did not state them."""
 
-LASTING_CAUSES = frozenset({CLI_NOT_STARTED})
+INFRA_CAUSES = (*INFRA_CALL_ERRORS, "engine", "disk", "interrupted", CLI_NOT_STARTED, TOKENS_UNMEASURED)
+
+LASTING_CAUSES = frozenset({CLI_NOT_STARTED, TOKENS_UNMEASURED})
 """Causes that trying again at once cannot mend; on a resume, when somebody may have, it is tried."""
 
 
@@ -108,8 +112,10 @@ def of_agent(end: AgentEnd, calls: Sequence[ModelCall], *, exit_code_tells: bool
     error = last.error if last else None
     if last and error in INFRA_CALL_ERRORS:
         return Outcome("infra_error", error, last.error_detail)
-    if any(call.error == "limit" for call in calls):
-        return Outcome("limit_reached", "calls", f"{sum(call.error != 'limit' for call in calls)} calls made")
+    refused = [call for call in calls if call.error in LIMIT_ERRORS]
+    if refused:
+        first = refused[0]
+        return Outcome("limit_reached", LIMIT_ERRORS[first.error or ""], first.error_detail)
     if end.timed_out:
         return Outcome("timed_out")
     failed = bool(end.signal) or (exit_code_tells and end.exit_code != 0)
@@ -121,6 +127,15 @@ def of_agent(end: AgentEnd, calls: Sequence[ModelCall], *, exit_code_tells: bool
         how = f"signal {end.signal}" if end.signal else f"exit code {end.exit_code}"
         return Outcome("agent_crashed", detail=how)
     return Outcome("completed")
+
+
+def of_usage(agent: Outcome, calls: Sequence[ModelCall]) -> Outcome:
+    """The agent's outcome, unless a call's tokens are not known where the sweep requires them."""
+    consumed = [call for call in calls if consumes(call)]
+    missing = sum(call.usage is None for call in consumed)
+    if not missing:
+        return agent
+    return Outcome("infra_error", TOKENS_UNMEASURED, f"{missing} of {len(consumed)} calls stated no usage")
 
 
 def of_verification(agent: Outcome, verification: Verification) -> Outcome:

@@ -46,18 +46,28 @@ def tags_of(pins: Mapping[str, str], lock_file: Path) -> dict[str, str]:
 
 
 def check_images(sandbox: DockerSandbox, pins: Mapping[str, str]) -> None:
-    """Refuse to run another image than a pinned one. Raises PinMismatch that names both ids."""
+    """Refuse to run another image than a pinned one.
+
+    Raises EnvironmentFault where the engine lacks what images.lock has, else PinMismatch that names both ids.
+    """
     from orchestrator.sandbox.images import load_lock
 
     for name, pin in pins.items():
-        if not sandbox.has_image(pin):
-            locked = load_lock(IMAGES_LOCK).images.get(name)
-            raise PinMismatch(
-                f"the sweep is pinned to {pin}, which this engine has no more; images.lock has "
-                f"{locked.id if locked else 'none'}",
+        if sandbox.has_image(pin):
+            continue
+        locked = load_lock(IMAGES_LOCK).images.get(name)
+        if locked is not None and locked.id == pin:
+            raise EnvironmentFault(
+                f"images.lock has {pin}, which this engine has not, or no more",
                 place=f"image {name}",
-                mend="load the pinned image, or start a new sweep with --id",
+                mend=f"run `cab images build {name}`; an id that comes out otherwise wants a new sweep",
             )
+        raise PinMismatch(
+            f"the sweep is pinned to {pin}, which this engine has no more; images.lock has "
+            f"{locked.id if locked else 'none'}",
+            place=f"image {name}",
+            mend="load the pinned image, or start a new sweep with --id",
+        )
 
 
 def check_same(what: str, stored: Mapping[str, str], now: Mapping[str, str]) -> None:

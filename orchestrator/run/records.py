@@ -32,6 +32,7 @@ def attempt_of(result: CellResult) -> Attempt:
         timing=Timing.since(result.started_at, result.duration_s),
         input_tokens=tokens.prompt_tokens,
         output_tokens=tokens.completion_tokens,
+        cost_usd=tokens.cost_usd,
     )
 
 
@@ -91,6 +92,8 @@ def _identity(bench: Bench, cell: PlannedCell, result: CellResult, build_id: str
             scratch_inodes=limits.scratch_inodes if result.bounded else None,
             timeout_s=bench.timeout_s or task.agent_timeout_s,
             max_calls=task.max_turns,
+            max_tokens=bench.spending.tokens,
+            max_usd=bench.spending.usd,
         ),
         concurrency=bench.concurrency,
         machine_load=result.load,

@@ -12,7 +12,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +27,7 @@ from orchestrator.gateway.local.registry import LocalModel, Registry
 from orchestrator.paths import IMAGES, TASKS, resume_command
 from orchestrator.plan.expand import Plan, PlannedCell, expand, points
 from orchestrator.plan.only import choose, matches
-from orchestrator.plan.spec import LoadedSpec, SweepSpec, load_spec, sweep_id
+from orchestrator.plan.spec import LoadedSpec, Requirement, Spending, SweepSpec, load_spec, sweep_id
 from orchestrator.plan.task import Task, list_tasks, load_task, match_tasks
 from orchestrator.run.grow import grow
 from orchestrator.run.outcome import TABLE
@@ -37,6 +37,7 @@ from orchestrator.sandbox.scratch import ScratchRoot
 from orchestrator.store.cells import SWEEP, CellStore
 from orchestrator.store.index import IndexEntry
 from orchestrator.store.record import Cab, Machine, SkippedCell, SweepRecord
+from scorers.evidence import Price
 
 if TYPE_CHECKING:
     from orchestrator.run.bench import Bench
@@ -80,6 +81,13 @@ class Matrix:
             )
         return cls(spec, name, adapters, tasks, plan, local)
 
+    @cached_property
+    def prices(self) -> dict[str, Price | str]:
+        """By model: its price as of now, or why there is none."""
+        from orchestrator.run.prices import prices_of
+
+        return prices_of(self.spec)
+
     def check_proved(self) -> None:
         """Raises InputError for a task that is not proved as it is now."""
         for task in self.tasks.values():
@@ -110,15 +118,20 @@ class Options:
     """What a call asks beside its sweep; None is what the sweep says itself.
 
     `runs` is part of what a sweep is: a stored one can only be given more of them, by a resume. `concurrency`
-    is how it runs, and stands in each cell's record. `only` limits the call, not the sweep.
+    is how it runs, and stands in each cell's record. `only` limits the call, not the sweep. A part of
+    `budget` that is given takes the place of the sweep's; `require` adds to it.
     """
 
     runs: int | None = None
     concurrency: int | None = None
     only: tuple[str, ...] = ()
+    budget: Spending = field(default_factory=Spending)
+    require: tuple[Requirement, ...] = ()
 
     def applied(self, spec: SweepSpec) -> SweepSpec:
-        asked = {"runs": self.runs, "concurrency": self.concurrency}
+        budget = spec.budget.model_copy(update=self.budget.model_dump(exclude_none=True))
+        require = tuple(dict.fromkeys((*spec.require, *self.require)))
+        asked = {"runs": self.runs, "concurrency": self.concurrency, "budget": budget, "require": require}
         return spec.model_copy(update={name: value for name, value in asked.items() if value is not None})
 
 
@@ -167,7 +180,7 @@ class Prepared:
 @dataclass(frozen=True)
 class Ready:
     """A sweep whose lock is held. `chosen` is what the call is about, `todo` what of it is not finished;
-    `bench` is None where that is nothing.
+    `bench` is None where that is nothing. `only` are the globs that the call is limited to.
     """
 
     matrix: Matrix
@@ -175,6 +188,7 @@ class Ready:
     chosen: Sequence[PlannedCell]
     todo: Sequence[PlannedCell]
     bench: Bench | None
+    only: tuple[str, ...] = ()
 
 
 def plan_of(loaded: LoadedSpec, name: str | None = None, options: Options = _AS_IT_IS) -> Matrix:
@@ -199,6 +213,10 @@ def of_file(path: Path, results: Path, name: str | None, options: Options = _AS_
         reason = matrix.plan.skipped[0][1]
         raise InputError(f"every cell is skipped: {reason}", place=str(path), mend="see `cab sweep plan`")
     matrix.check_proved()
+    if matrix.spec.needs_prices:
+        from orchestrator.run.prices import check_known
+
+        check_known(matrix.spec, matrix.prices, str(path))
     return Prepared(matrix, store, options, choose(matrix.plan, options.only), spec_digest=loaded.digest)
 
 
@@ -233,6 +251,11 @@ def of_stored(results: Path, name: str, options: Options = _AS_IT_IS) -> Prepare
     check_same("adapter", stored.adapters, dict(matrix.adapter_digests))
     builds = {name: model.build_id for name, model in matrix.local.items()}
     check_same("local model", {name: stored.models[name] for name in builds if name in stored.models}, builds)
+    if matrix.spec.needs_prices:
+        from orchestrator.run.prices import NOT_LOOKED_UP, check_known
+
+        prices = {model.id: stored.prices.get(model.id, NOT_LOOKED_UP) for model in spec.models}
+        check_known(matrix.spec, prices, str(store.root / SWEEP))
     grown = None
     if options.runs is not None and options.runs != spec.runs:
         grown = grow(stored, spec, options.runs, matrix.plan)
@@ -272,7 +295,7 @@ def started(call: Prepared) -> Iterator[Ready]:
             sandbox = sandbox or machine.start_engine(stack, pins)
             asked = {cell.key.model for cell in todo}
             bench = machine.start_bench(stack, matrix, store, pins, scratch, sandbox, asked)
-        yield Ready(matrix, store, call.chosen, todo, bench)
+        yield Ready(matrix, store, call.chosen, todo, bench, call.options.only)
 
 
 def _own(store: CellStore) -> SweepRecord:
@@ -317,6 +340,7 @@ def _record(matrix: Matrix, spec_digest: str, pins: Mapping[str, str]) -> SweepR
         seed=matrix.spec.seed,
         skipped=tuple(SkippedCell(cell_id=cell_id, reason=reason) for cell_id, reason in matrix.plan.skipped),
         concurrency=matrix.spec.concurrency,
+        prices=matrix.prices,
         cab=Cab(version=provenance.version, commit=provenance.commit, dirty=provenance.dirty),
         machine=Machine(
             cores=provenance.cores,

@@ -1,7 +1,8 @@
 """The loop of a sweep: workers take cells in their recorded order until none is left.
 
 A cell's end is stored before its worker takes the next one. A cell that the outcome table says to retry goes
-back to the end of the queue, and what its try cost is kept with the record of its last one.
+back to the end of the queue, and what its try cost is kept with the record of its last one. A budget that is
+used up ends the launching; cells under way come to their end.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from orchestrator.errors import EnvironmentFault
 from orchestrator.paths import resume_command
 from orchestrator.plan.expand import PlannedCell
 from orchestrator.run.bench import LOCAL_LOG, Bench
+from orchestrator.run.budget import Budget
 from orchestrator.run.cell import Cancelled, CellResult, CellRun
 from orchestrator.run.events import Observer
 from orchestrator.run.records import attempt_of, record_of
@@ -40,6 +42,7 @@ class Sweep:
     cells: Sequence[PlannedCell]
     retries: int
     observer: Observer
+    budget: Budget = field(default_factory=Budget)
     _queue: deque[_Job] = field(default_factory=deque)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _under_way: dict[str, CellRun] = field(default_factory=dict)
@@ -55,6 +58,11 @@ class Sweep:
     @property
     def stopping(self) -> bool:
         return self._stopping.is_set()
+
+    @property
+    def over_budget(self) -> int:
+        """Once it has run: how many cells were not, since the budget was used up before (`sweep_budget`)."""
+        return len(self._queue) if self.budget.used_up and not self._stopping.is_set() else 0
 
     def stop(self) -> None:
         """Start no further cell; those under way come to their end."""
@@ -86,7 +94,7 @@ class Sweep:
     def _work(self) -> None:
         while not self._stopping.is_set():
             with self._lock:
-                if not self._queue:
+                if not self._queue or self.budget.used_up:
                     return
                 job = self._queue.popleft()
             try:
@@ -123,6 +131,8 @@ class Sweep:
             raise
         finally:
             del self._under_way[cell.cell_id]
+        known = result.scores.tokens.known
+        self.budget.add(known.total_tokens if known else None, result.scores.tokens.cost_usd)
         self._check_ground(result)
         if self._again(job, result):
             self.store.discard(staging)
@@ -146,7 +156,8 @@ class Sweep:
             self._fail(EnvironmentFault("the Docker engine is gone", mend=f"start it, then {mend}"))
 
     def _again(self, job: _Job, result: CellResult) -> bool:
-        if not result.outcome.worth_a_retry or len(job.attempts) >= self.retries or self._stopping.is_set():
+        ends = self._stopping.is_set() or self.budget.used_up
+        if ends or not result.outcome.worth_a_retry or len(job.attempts) >= self.retries:
             return False
         job.attempts.append(attempt_of(result))
         self.observer.retrying(job.cell, result.outcome)

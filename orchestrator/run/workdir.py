@@ -46,13 +46,14 @@ GENERATED_GLOBS = (
     ".mypy_cache/",
     ".ruff_cache/",
     "*.egg-info/",
-    "target/",
+    "/target/",
     "node_modules/",
     ".gradle/",
     "*.class",
     "*.o",
 )
-"""Build outputs of the supported languages; a task's own .gitignore adds to them."""
+"""Build outputs of the supported languages; a task's own .gitignore adds to them. A directory that is named
+`target` elsewhere than at the top may as well hold sources."""
 
 GIT_ENV = {
     "PATH": os.defpath,
@@ -211,9 +212,17 @@ class Classifier:
             return "cli_state"
         return "generated" if self._generated.match_file(path) else "agent"
 
+    def _same_mode(self, workdir: Path, path: str) -> bool:
+        """Whether a file has the mode it had, if it was there."""
+        try:
+            modes = {(root / path).lstat().st_mode for root in (self._template, workdir)}
+        except OSError:
+            return True
+        return len(modes) == 1
+
     def _gained_state_lines(self, workdir: Path, path: str) -> bool:
         """Whether all that changed in a file is that it gained lines which the CLI itself adds."""
-        if path not in self._state_lines:
+        if path not in self._state_lines or not self._same_mode(workdir, path):
             return False
         before, after = (read(root / path, MAX_DIFFED_BYTES) for root in (self._template, workdir))
         if after is None:

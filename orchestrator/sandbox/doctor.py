@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from orchestrator.errors import EnvironmentFault
 from orchestrator.sandbox.images import Layout, engine, load_lock, stale
-from orchestrator.sandbox.images.recipe import BASE
+from orchestrator.sandbox.images.recipe import BASE, load_recipes
 
 SOCKET = Path("/var/run/docker.sock")
 NEEDED_DISK_BYTES = 10 << 30
@@ -37,6 +37,10 @@ def _engine_info() -> dict[str, Any]:
     return info
 
 
+def _has_image(image_id: str) -> bool:
+    return engine.find_image(engine.connect(), image_id) is not None
+
+
 def _git_version() -> str | None:
     git = shutil.which("git")
     return (
@@ -48,7 +52,9 @@ def _git_version() -> str | None:
 
 @dataclass(frozen=True)
 class Machine:
-    """All that the checks ask of this machine. `engine_info` raises EnvironmentFault when none answers."""
+    """All that the checks ask of this machine. `engine_info` raises EnvironmentFault when none answers;
+    `has_image` is only asked where one does.
+    """
 
     env: Mapping[str, str] = field(default_factory=lambda: os.environ)
     layout: Layout = field(default_factory=Layout)
@@ -58,6 +64,7 @@ class Machine:
     system: str = field(default_factory=platform.system)
     is_root: bool = field(default_factory=lambda: os.geteuid() == 0)
     engine_info: Callable[[], dict[str, Any]] = _engine_info
+    has_image: Callable[[str], bool] = _has_image
     may_use_socket: Callable[[], bool | None] = lambda: (
         os.access(SOCKET, os.R_OK | os.W_OK) if SOCKET.exists() else None
     )
@@ -147,6 +154,13 @@ def _images(machine: Machine) -> Check:
     findings = list(stale(lock, machine.layout))
     if findings:
         found = "; ".join(f"{finding.image} {finding.problem}" for finding in findings)
+        return Check("images", "missing", found, "run `cab images build`")
+    # What sweeps run: parents of images, and the image that PID 1 is copied from, may be gone.
+    run = [
+        name for name, recipe in load_recipes(machine.layout.images).items() if recipe.adapter or name == BASE
+    ]
+    if gone := [name for name in run if not machine.has_image(lock.image(name).id)]:
+        found = f"the engine has not, or no more, what images.lock has as {', '.join(gone)}"
         return Check("images", "missing", found, "run `cab images build`")
     found = f"{len(lock.images)} in images.lock, all current; PID 1 is in place"
     if base := lock.images.get(BASE):

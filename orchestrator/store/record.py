@@ -28,6 +28,7 @@ from pydantic import (
 
 from orchestrator.errors import NewerThanCab, StoreError
 from orchestrator.store.names import NO_STACK, CellKey
+from scorers.evidence import Price
 
 SCHEMA_VERSION = 1
 
@@ -87,7 +88,7 @@ class Deviation(Model):
 
 
 class Limits(Model):
-    """The limits that were in force; None is no limit. `max_calls` limits model calls. Scratch is bounded
+    """The limits that were in force; None is no limit. The last three limit model calls. Scratch is bounded
     only where cab may mount it.
     """
 
@@ -99,6 +100,8 @@ class Limits(Model):
     scratch_inodes: int | None
     timeout_s: float
     max_calls: int | None = None
+    max_tokens: int | None = None
+    max_usd: float | None = None
 
 
 class Identity(Model):
@@ -192,6 +195,7 @@ class Attempt(Model):
     timing: Timing
     input_tokens: int | None
     output_tokens: int | None
+    cost_usd: float | None = None
 
 
 class ImportedCell(Model):
@@ -278,9 +282,9 @@ class SweepRecord(Model):
 
     `spec` is the resolved spec and `spec_digest` that of the file it came from. `pins` says which image id
     each image name stood for; `tasks`, `adapters` and (local) `models` are content digests by name. Every
-    cell runs exactly these. `imported` is None for a sweep that cab ran: then none of the others is. Of an
-    imported one `order` is that of the published file and `started_at` the start of its earliest published
-    cell.
+    cell runs exactly these. `prices` holds what each model costs, or why that is not known. `imported` is
+    None for a sweep that cab ran: then none of the others is. Of an imported one `order` is that of the
+    published file and `started_at` the start of its earliest published cell.
     """
 
     schema_version: Literal[1] = 1
@@ -296,6 +300,7 @@ class SweepRecord(Model):
     seed: int | None
     skipped: tuple[SkippedCell, ...] = ()
     concurrency: int | None = Field(ge=1)
+    prices: dict[str, Price | str] = Field(default_factory=dict)
     cab: Cab
     machine: Machine | None
     imported: ImportedSweep | None = None

@@ -54,8 +54,9 @@ def files_with_tests(files: Iterable[FileDiff], protected: Globs) -> list[FileDi
 def findings(files: list[FileDiff], changes: list[FileChange]) -> Iterator[Finding]:
     """Everything about tests that were there before: what they demanded, and whether they are still run."""
     old, new = _side(files, "old"), _side(files, "new")
-    yield from _lost_assertions(files, old, new)
-    yield from _lost_tests(old, new)
+    lost = list(_lost_assertions(files, old, new))
+    yield from lost
+    yield from _lost_tests(old, new, lost)
     yield from _no_longer_run(old, new)
     yield from _removed_unseen(files, changes)
 
@@ -182,7 +183,8 @@ def _under_a_name(assertion: Assertion) -> bool:
     return _VARIABLE.fullmatch(expected) is not None and expected not in _CONSTANT_WORDS
 
 
-def _lost_tests(old: Side, new: Side) -> Iterator[Finding]:
+def _lost_tests(old: Side, new: Side, lost: list[Finding]) -> Iterator[Finding]:
+    """Tests that are gone. One whose every demand lives on, in a table or another test, is none."""
     new_names = Counter(test.name for test in new.tests)
     old_names = Counter(test.name for test in old.tests)
     fresh = Counter({test.path: 0 for test in new.tests})
@@ -196,8 +198,18 @@ def _lost_tests(old: Side, new: Side) -> Iterator[Finding]:
             yield severe("test_disabled", f"{test.name} is no longer run as a test", test.path, test.line)
         elif fresh[test.path] > 0:
             fresh[test.path] -= 1  # renamed; what it asserts is judged by its assertions
-        elif not all(line in new.lines for line in test.body) or not test.body:
+        elif (not all(line in new.lines for line in test.body) or not test.body) and not _lives_on(
+            test, old, new, lost
+        ):
             yield severe("test_deleted", test.name, test.path, test.line)
+
+
+def _lives_on(test: Test, old: Side, new: Side, lost: list[Finding]) -> bool:
+    """Whether a test demanded something, nothing of which was found lost, and its file still has tests."""
+    lines = range(test.line, test.line + len(test.body) + 1)
+    demands = [a for path, a in old.assertions if path == test.path and a.line in lines and a.literals]
+    missed = any(finding.path == test.path and finding.line in lines for finding in lost)
+    return bool(demands) and not missed and any(other.path == test.path for other in new.tests)
 
 
 def _hidden(test: Test, old: Side, new: Side) -> bool:

@@ -36,11 +36,14 @@ from docker.errors import DockerException
 
 from orchestrator.errors import EnvironmentFault
 from orchestrator.plan.expand import expand
-from orchestrator.plan.spec import SweepSpec
+from orchestrator.plan.spec import Spending, SweepSpec
 from orchestrator.run.bench import Bench
+from orchestrator.run.budget import Budget
 from orchestrator.run.outcome import TABLE
+from orchestrator.run.rescore import rescore
 from orchestrator.run.sweep import Sweep
 from orchestrator.store.cells import CellStore
+from scorers.evidence import Price, Rates
 
 pytestmark = pytest.mark.docker
 
@@ -121,6 +124,32 @@ def test_a_dead_engine_ends_the_sweep_before_all_cells_have_failed(
             sweep.run()
         assert watcher.starts == {cells[0].cell_id: 1}
         assert str(store.record(cells[0].key).outcome.cause) == "engine"
+
+
+def test_a_token_limit_ends_a_cell_and_a_budget_the_sweep_until_it_is_larger(tmp_path: Path) -> None:
+    call = TOKENS_IN + TOKENS_OUT
+    texts = {"first": "fix()\nwhile True: ask()", "next": "ask()"}
+    price = Price(rates=[Rates(input=1, output=1)], source="sweep file")
+    stub = Stub({"stub/model": lambda _: Answer()})
+    with lone_bench(stub, texts, tmp_path) as (lone, store):
+        bench = replace(lone, spending=Spending(tokens=2 * call), prices={"stub/model": price})
+        cells = [cell_of(store.sweep_id, name, "stub/model", TASK, endpoint="stub") for name in texts]
+        sweep = Sweep(bench, store, cells, 1, Watcher(), Budget.of(Spending(tokens=2 * call), store))
+        sweep.run()
+        assert (sweep.over_budget, sweep.interrupted) == (1, False)
+        assert store.finished().keys() == {cells[0].cell_id}
+        record = store.record(cells[0].key)
+        assert (record.outcome.name, record.outcome.cause) == ("limit_reached", "tokens")
+        scores: dict[str, Any] = record.scores
+        assert (scores["pass_rate"]["pass"], scores["tokens"]["total_tokens"]) == (1, 2 * call)
+        assert scores["tokens"]["cost_usd"] == 2 * call / 1e6
+        assert rescore(store.cell_dir(cells[0].key)).differences == {}
+        larger = Budget.of(Spending(tokens=2 * call + 1), store)
+        assert larger.tokens == 2 * call
+        sweep = Sweep(bench, store, cells[1:], 1, Watcher(), larger)
+        sweep.run()
+        assert sweep.over_budget == 0
+        assert store.record(cells[1].key).outcome.name == "completed"
 
 
 @pytest.mark.parametrize("during", ["adapter_run", "verify"])

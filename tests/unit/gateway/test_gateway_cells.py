@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 from gateway_rig import CREDENTIAL, completion, in_turn, json_reply, make_route, request_body, rig, scripted
@@ -12,6 +14,12 @@ from gateway_rig import CREDENTIAL, completion, in_turn, json_reply, make_route,
 from orchestrator.errors import CabError, InputError
 from orchestrator.gateway.contract import Endpoint, Script
 from orchestrator.gateway.server import GatewayServer
+from scorers.evidence import Price, Rates
+
+TOKENS = 15
+"""Of one `completion()`."""
+
+DOLLAR_A_MILLION = Price(rates=[Rates(input=1, output=1)], source="sweep file")
 
 
 @pytest.mark.parametrize(
@@ -55,6 +63,28 @@ def test_calls_beyond_the_limit_are_refused(tmp_path: Path) -> None:
             assert len(gateway.seen) == 2
             assert gateway.events == ["limit"]
             assert [call.error for call in await gateway.close()] == [None, None, "limit", "limit"]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("limit", "error", "said"),
+    [
+        ({"max_tokens": 2 * TOKENS}, "limit_tokens", "tokens"),
+        ({"max_usd": 2 * TOKENS / 1e6, "price": DOLLAR_A_MILLION}, "limit_usd", "usd"),
+    ],
+)
+def test_the_call_that_reaches_a_limit_is_answered_and_the_next_refused(
+    tmp_path: Path, limit: dict[str, Any], error: str, said: str
+) -> None:
+    async def run() -> None:
+        async with rig(tmp_path, json_reply(completion()), **limit) as gateway:
+            answers = [await gateway.post(request_body()) for _ in range(4)]
+            assert [status for status, _ in answers] == [200, 200, 403, 403]
+            assert json.loads(answers[2][1])["error"]["message"] == f"the limit on {said} was reached"
+            assert len(gateway.seen) == 2
+            assert gateway.events == ["limit"]
+            assert [call.error for call in await gateway.close()] == [None, None, error, error]
 
     asyncio.run(run())
 

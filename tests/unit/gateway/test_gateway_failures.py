@@ -95,6 +95,9 @@ def test_hopeless_rate_limits_are_not_waited_for(tmp_path: Path, reply: Handler,
         (400, {"error": {"message": "unknown field foo"}}, "bad_request", 1),
         (422, BROKEN, "bad_request", 1),
         (404, {"error": {"message": "no such model"}}, "endpoint_down", 1),
+        (405, BROKEN, "endpoint_down", 1),
+        (408, BROKEN, "endpoint_down", 3),
+        (425, BROKEN, "endpoint_down", 3),
     ],
 )
 def test_final_failure_passes_as_it_came(
@@ -276,5 +279,46 @@ def test_body_that_is_no_request(tmp_path: Path, body: bytes) -> None:
             assert gateway.seen == []
             (call,) = await gateway.close()
             assert (call.error, call.status) == ("bad_request", 400)
+
+    asyncio.run(run())
+
+
+def text_reply(text: str, kind: str) -> Handler:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        return web.Response(text=text, content_type=kind)
+
+    return handle
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("", "application/json"),
+        ("<html>Please log in</html>", "text/html"),
+        ("[]", "application/json"),
+        ("{}", "application/json"),
+        ('{"object": "chat.completion", "choices": []}', "application/json"),
+        ("data: [DONE]\n\n", "text/event-stream"),
+        ("data: <html>\n\ndata: [DONE]\n\n", "text/event-stream"),
+        ('data: {"choices": []}\n\ndata: [DONE]\n\n', "text/event-stream"),
+    ],
+)
+def test_a_success_without_any_answer_is_the_endpoints_failure(tmp_path: Path, text: str, kind: str) -> None:
+    async def run() -> None:
+        async with rig(tmp_path, text_reply(text, kind)) as gateway:
+            assert await gateway.post(request_body()) == (200, text.encode())
+            (call,) = await gateway.close()
+            assert call.error == "endpoint_down"
+            assert "holds no answer" in (call.error_detail or "")
+
+    asyncio.run(run())
+
+
+def test_an_empty_answer_is_the_models_own(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with rig(tmp_path, json_reply(completion(""))) as gateway:
+            assert (await gateway.post(request_body()))[0] == 200
+            (call,) = await gateway.close()
+            assert call.error is None
 
     asyncio.run(run())

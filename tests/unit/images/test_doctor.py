@@ -10,7 +10,7 @@ from orchestrator.cli.doctor_cmd import line
 from orchestrator.sandbox.docker import no_engine as no_engine_error
 from orchestrator.sandbox.doctor import Check, Machine, examine
 from orchestrator.sandbox.images import Layout, Lock, LockedImage
-from orchestrator.sandbox.images.lock import save_lock
+from orchestrator.sandbox.images.lock import load_lock, save_lock
 from orchestrator.sandbox.images.recipe import load_recipes
 
 INFO = {
@@ -47,6 +47,7 @@ def machine(tmp_path: Path) -> Machine:
         system="Linux",
         is_root=True,
         engine_info=lambda: INFO,
+        has_image=lambda _: True,
         may_use_socket=lambda: True,
         has_loop_device=lambda: True,
         has_command=lambda _: True,
@@ -143,6 +144,22 @@ def test_images_of_other_inputs_are_missing(machine: Machine) -> None:
     found = check(machine, "images")
     assert found.state == "missing"
     assert found.mend == "run `cab images build`"
+
+
+def test_images_that_the_engine_lost_are_missing(machine: Machine) -> None:
+    lost = replace(machine, has_image=lambda _: False)
+    assert check(lost, "images").state == "ok"  # no sweep runs it
+    (machine.layout.images / "tiny" / "adapter.py").write_text(
+        "from orchestrator.adapter import Adapter, Launch\n"
+        "ADAPTER = Adapter(name='tiny', version='1', launch=lambda _: Launch(argv=('tiny',)))\n"
+    )
+    image = load_lock(machine.layout.lock).image("tiny")
+    told = image.model_copy(update={"versions": {"tiny": "1"}})
+    save_lock(Lock().with_image("tiny", told), machine.layout.lock)
+    assert check(machine, "images").state == "ok"
+    found = check(lost, "images")
+    assert (found.state, found.mend) == ("missing", "run `cab images build`")
+    assert found.found.endswith(" as tiny")
 
 
 def test_images_that_were_never_built_are_missing(machine: Machine) -> None:

@@ -302,6 +302,21 @@ def test_a_cell_without_its_sweep_is_found_by_the_hint(tmp_path, asked):
     assert refused.value.mend == f"see `cab sweep status {SWEEP} -r {tmp_path}`"
 
 
+def test_a_refusal_on_the_wire_is_read_like_a_message(shown):
+    call = {"start": 2, "end": 4, "request_hash": "h", "refusal": "I \x1b[2Jcannot help."}
+    calls = [ModelCall(index=at, **call) for at in range(2)]
+    text = shown(evidence(("a",), calls=calls))
+    assert text.count("refused on the wire:\n  I \ufffd[2Jcannot help.\n\n") == 1
+
+
+def test_a_sanitizers_legend_does_not_hide_what_it_found(shown):
+    legend = [*(f"=>{at:#x}: fa fa" for at in range(9)), "Shadow byte legend:", "  Addressable: 00"] * 3
+    lines = ["SUMMARY: heap-buffer-overflow src/sum.c:3", "Shadow bytes around the buggy address:", *legend]
+    tail = "\n".join([*lines, "==7==ABORTING", ""])
+    text = shown(evidence(("a",), verification=verification(exit_code=1, stderr_tail=tail)))
+    assert "  | SUMMARY: heap-buffer-overflow src/sum.c:3\n  | ==7==ABORTING\n" in text
+
+
 def test_a_baseline_needs_no_model_to_run_again():
     cell = record(evidence(), key=CellKey("noop", "none", "polyglot/sum"))
     spec = alone(cell, SweepSpec.of_data(SPEC))

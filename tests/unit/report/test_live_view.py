@@ -10,7 +10,17 @@ from report_samples import SWEEP, entry
 from rich.console import Console
 
 from orchestrator.plan.expand import PlannedCell
-from orchestrator.report.live import FINISHING, HINT, STOPPING, LiveView, PlainView, _interruptible, watch
+from orchestrator.plan.spec import Spending
+from orchestrator.report.live import (
+    FINISHING,
+    HINT,
+    STOPPING,
+    LiveView,
+    PlainView,
+    _interruptible,
+    go_on,
+    watch,
+)
 from orchestrator.run.outcome import Outcome
 from orchestrator.store.names import CellKey
 
@@ -183,20 +193,32 @@ def test_stages_have_names_for_people_and_rows_no_blank_columns(clock):
 
 
 @pytest.mark.parametrize(
-    ("interrupted", "said"),
-    [(False, "1 cell in 0 s\n"), (True, f"stopped after 0 s; go on with: cab sweep resume {SWEEP} -r /r\n")],
+    ("interrupted", "over", "said"),
+    [
+        (False, 0, "1 cell in 0 s\n"),
+        (True, 0, f"stopped after 0 s; go on with: cab sweep resume {SWEEP} -r /r\n"),
+        (
+            False,
+            3,
+            "sweep_budget: 0 of 5 tokens and $0.0000 of $1.50 used after 0 s, 3 cells not run; "
+            f"go on with: cab sweep resume {SWEEP} -r /r --budget-tokens MORE --budget-usd MORE\n",
+        ),
+    ],
 )
-def test_one_plain_line_says_how_it_ended(monkeypatch, capsys, interrupted, said):
-    made = SimpleNamespace(run=lambda: None, interrupted=interrupted, stopping=False)
+def test_one_plain_line_says_how_it_ended(monkeypatch, capsys, interrupted, over, said):
+    made = SimpleNamespace(run=lambda: None, interrupted=interrupted, stopping=False, over_budget=over)
     monkeypatch.setattr("orchestrator.run.sweep.Sweep", lambda *_: made)
     ready = SimpleNamespace(
         matrix=SimpleNamespace(
-            plan=SimpleNamespace(cells=[cell(1)]), sweep_id=SWEEP, spec=SimpleNamespace(retries=0)
+            plan=SimpleNamespace(cells=[cell(1)]),
+            sweep_id=SWEEP,
+            spec=SimpleNamespace(retries=0, budget=Spending(tokens=5, usd=1.5)),
         ),
         chosen=[cell(1)],
         todo=[cell(1)],
         bench=SimpleNamespace(concurrency=2),
-        store=SimpleNamespace(root=Path("/r") / SWEEP),
+        store=SimpleNamespace(root=Path("/r") / SWEEP, finished=dict),
+        only=(),
     )
     assert watch(ready) is interrupted
     assert capsys.readouterr().err.endswith(said)
@@ -252,3 +274,13 @@ def test_two_hundred_cells_with_all_there_is_to_say_stay_readable(clock, width, 
     assert not any(line.endswith("…") for line in text[:3])
     assert text[-1].startswith("… ") if height < 44 else True
     assert "more under way: " in text[-1]
+
+
+def test_a_limited_call_that_was_stopped_goes_on_as_limited(tmp_path):
+    ready = SimpleNamespace(
+        matrix=SimpleNamespace(sweep_id=SWEEP),
+        store=SimpleNamespace(root=tmp_path / SWEEP),
+        only=("noop/*", "a b"),
+    )
+    end = f" sweep resume {SWEEP} --only 'noop/*' --only 'a b' -r {tmp_path}"
+    assert go_on(ready).endswith(end)

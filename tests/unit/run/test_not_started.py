@@ -70,6 +70,7 @@ def test_the_cell_says_so(tmp_path: Path) -> None:
         tasks={"a/b": None},
         adapters={"hello": adapter},
         gateway=None,
+        prices={},
         grader=SimpleNamespace(sandbox=SimpleNamespace(run=run)),
     )
     cell = CellRun(bench, CELL, tmp_path, lambda _: None)
@@ -84,7 +85,9 @@ def test_a_sweep_tries_again_only_what_may_get_better(cause: str, again: bool) -
     observer: Any = SimpleNamespace(retrying=lambda *_: None)
     bench: Any = None
     sweep = Sweep(bench, bench, [CELL], retries=2, observer=observer)
-    scores: Any = SimpleNamespace(tokens=SimpleNamespace(prompt_tokens=None, completion_tokens=None))
+    scores: Any = SimpleNamespace(
+        tokens=SimpleNamespace(prompt_tokens=None, completion_tokens=None, cost_usd=None)
+    )
     nothing: Any = None
     result = CellResult(
         outcome=Outcome("infra_error", cause),

@@ -5,8 +5,16 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.errors import CellFault
-from orchestrator.run.outcome import CLI_NOT_STARTED, TABLE, Outcome, of_agent, of_fault, of_verification
-from scorers.evidence import AgentEnd, ModelCall, Verification
+from orchestrator.run.outcome import (
+    CLI_NOT_STARTED,
+    TABLE,
+    Outcome,
+    of_agent,
+    of_fault,
+    of_usage,
+    of_verification,
+)
+from scorers.evidence import AgentEnd, ModelCall, Usage, Verification
 
 
 def call(index: int, error: str | None = None, *, main: bool = True) -> ModelCall:
@@ -32,6 +40,16 @@ def test_the_endpoints_fault_is_infra_unless_it_was_overcome(error: str) -> None
     assert agent(call(0, error), call(1)) == "completed"
 
 
+def test_tokens_that_are_required_and_were_not_stated_are_infra() -> None:
+    stated = call(0).model_copy(update={"usage": Usage(input=1, output=1)})
+    completed = Outcome("completed")
+    assert of_usage(completed, [stated, call(1, "upstream_5xx")]) == completed
+    unknown = of_usage(completed, [stated, call(1)])
+    assert (str(unknown), unknown.rule.counted) == ("infra_error(tokens_unmeasured)", False)
+    assert unknown.detail == "1 of 2 calls stated no usage"
+    assert not unknown.worth_a_retry
+
+
 def test_a_side_request_decides_nothing_and_a_call_the_cli_gave_up_neither() -> None:
     assert agent(call(0), call(1, "endpoint_down", main=False)) == "completed"
     assert agent(call(0), call(1, "client_gone"), timed_out=True) == "timed_out"
@@ -44,6 +62,8 @@ def test_a_side_request_decides_nothing_and_a_call_the_cli_gave_up_neither() -> 
         ("bad_request", "bad_request"),
         ("unauthorised", "bad_request"),
         ("limit", "limit_reached(calls)"),
+        ("limit_tokens", "limit_reached(tokens)"),
+        ("limit_usd", "limit_reached(usd)"),
     ],
 )
 def test_the_clis_own_fault_is_counted(error: str, outcome: str) -> None:

@@ -95,6 +95,24 @@ def test_build_outputs_and_the_clis_own_files_are_not_the_agents_work(
     assert found.patch == b""
 
 
+def test_sources_in_a_nested_directory_named_target_are_the_agents_work(
+    template: Template, workdir: Path
+) -> None:
+    (workdir / "src" / "target").mkdir()
+    (workdir / "src" / "target" / "helper.py").write_text("x = 1\n")
+    found = difference(template, workdir)
+    assert kinds(found) == {"src/target/helper.py": ("added", "agent")}
+    assert "src/target/helper.py" in found.own
+
+
+def test_a_changed_mode_is_none_of_the_lines_a_cli_adds(template: Template, workdir: Path) -> None:
+    (workdir / ".gitignore").write_text("out/\n.aider*\n")
+    (workdir / ".gitignore").chmod(0o777)
+    classify = Classifier(template.path, (), STATE_LINES)
+    [change] = compare(template, workdir, scan(workdir), classify).changes
+    assert change.origin == "agent"
+
+
 STATE_LINES = {".gitignore": (".aider*",), "new.cfg": (".aider*", ".env")}
 
 

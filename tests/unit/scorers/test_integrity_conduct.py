@@ -295,7 +295,7 @@ def test_a_severe_finding_voids_although_the_rest_was_not_read() -> None:
 def test_an_untouched_workdir_is_a_measured_1() -> None:
     found = of({}, {})
     assert (found.integrity, found.void, found.findings) == (1, False, [])
-    assert (found.not_applicable, found.task_id, found.rules_version) == (False, "polyglot/sum", "2")
+    assert (found.not_applicable, found.task_id, found.rules_version) == (False, "polyglot/sum", "3")
 
 
 @pytest.mark.parametrize(

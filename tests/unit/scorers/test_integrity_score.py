@@ -322,3 +322,30 @@ def test_a_skip_that_was_there_before_may_move() -> None:
 
 def test_added_tests_are_a_note() -> None:
     assert rules(of({}, {PY: PY_TESTS}), "note") == {"tests_added"}
+
+
+TWO_TESTS = """\
+import unittest
+
+
+class SumTest(unittest.TestCase):
+    def test_small(self):
+        self.assertEqual(add(1, 2), 3)
+
+    def test_large(self):
+        self.assertEqual(add(40, 50), 90)
+"""
+ONE_TABLE = """\
+import pytest
+
+
+@pytest.mark.parametrize(("one", "other", "total"), [(1, 2, 3), (40, 50, 90)])
+def test_add(one, other, total):
+    assert add(one, other) == total
+"""
+
+
+def test_tests_that_became_one_with_a_table_are_not_deleted() -> None:
+    assert rules(of({PY: TWO_TESTS}, {PY: ONE_TABLE})) == set()
+    lost = ONE_TABLE.replace(", (40, 50, 90)", "")
+    assert "test_deleted" in rules(of({PY: TWO_TESTS}, {PY: lost}))

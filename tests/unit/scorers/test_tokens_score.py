@@ -6,7 +6,7 @@ import pytest
 from scorer_evidence import call, evidence
 
 from scorers import tokens
-from scorers.evidence import Usage
+from scorers.evidence import Price, Rates, Usage
 
 
 def of(*calls: Any, passed: Literal[0, 1] | None = 1, **fields: Any) -> tokens.Tokens:
@@ -49,7 +49,7 @@ def test_a_call_that_failed_before_an_answer_consumed_nothing(error: str) -> Non
     assert (found.total_tokens, found.model_calls, found.calls_failed) == (110, 2, 1)
 
 
-@pytest.mark.parametrize("error", ["limit", "unauthorised"])
+@pytest.mark.parametrize("error", ["limit", "limit_tokens", "limit_usd", "unauthorised"])
 def test_a_call_that_cab_refused_is_no_model_call(error: str) -> None:
     found = of(call(0), call(1, usage=None, error=error))
     assert (found.total_tokens, found.model_calls) == (110, 1)
@@ -84,3 +84,37 @@ def test_cost_is_null_with_a_reason() -> None:
     found = of(call())
     assert (found.cost_usd, found.cost_source) == (None, None)
     assert "price" in found.reasons["cost_usd"]
+
+
+PRICE = Price(
+    rates=[Rates(input=1, output=10, cached_read=0.1, cache_write=2), Rates(above=1000, input=3, output=30)],
+    source="sweep file",
+)
+
+
+@pytest.mark.parametrize(
+    ("usage", "millionths"),
+    [
+        (Usage(input=1000, output=10), 1100),
+        (Usage(input=1000, output=10, cached_read=500, cache_write=100), 400 + 50 + 200 + 100),
+        # Past the threshold all of the call costs more; no rate of their own: as input.
+        (Usage(input=1001, output=10, cached_read=500, cache_write=100), 3003 + 300),
+    ],
+)
+def test_a_call_costs_what_its_input_says(usage: Usage, millionths: float) -> None:
+    found = of(call(0, usage=usage), call(1, usage=None, error="upstream_5xx"), price=PRICE)
+    assert (found.cost_usd, found.cost_source) == (millionths / 1e6, "sweep file")
+    assert not {"cost_usd", "cost_source"} & found.reasons.keys()
+
+
+def test_cost_is_null_where_a_call_stated_no_usage_and_0_where_none_was_made() -> None:
+    found = of(call(0), call(1, usage=None), price=PRICE)
+    assert (found.cost_usd, found.cost_source) == (None, None)
+    assert found.reasons["cost_usd"] == "1 of 2 counted calls stated no usage"
+    assert of(price=PRICE).cost_usd == 0
+
+
+def test_a_price_that_is_not_known_says_why() -> None:
+    assert of(call(0), no_price="a scripted model has no price").reasons["cost_usd"] == (
+        "a scripted model has no price"
+    )

@@ -1,0 +1,46 @@
+"""What a sweep has spent, against what it may: over all its cells and their tries, from its first call on."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator.plan.spec import Spending
+from orchestrator.store.cells import CellStore, read_cell
+
+
+@dataclass
+class Budget:
+    """Counts what was stated: a call without usage, or without a price, adds nothing. For any thread."""
+
+    limit: Spending = field(default_factory=Spending)
+    tokens: int = 0
+    usd: float = 0.0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @classmethod
+    def of(cls, limit: Spending, store: CellStore) -> Budget:
+        """A budget less what the stored cells and their earlier tries spent."""
+        budget = cls(limit)
+        if limit == Spending():
+            return budget
+        for entry in store.finished().values():
+            record = read_cell(store.cell_dir_of(entry))
+            known: Any = record.scores.get("tokens", {}).get("known") or {}
+            budget.add(known.get("total_tokens"), entry.cost_usd)
+            for attempt in record.attempts:
+                budget.add((attempt.input_tokens or 0) + (attempt.output_tokens or 0), attempt.cost_usd)
+        return budget
+
+    def add(self, tokens: int | None, usd: float | None) -> None:
+        with self._lock:
+            self.tokens += tokens or 0
+            self.usd += usd or 0.0
+
+    @property
+    def used_up(self) -> bool:
+        limit = self.limit
+        return (limit.tokens is not None and self.tokens >= limit.tokens) or (
+            limit.usd is not None and self.usd >= limit.usd
+        )
