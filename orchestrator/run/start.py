@@ -22,6 +22,8 @@ from pydantic import ValidationError
 
 from orchestrator.adapter import Adapter, load_adapter
 from orchestrator.errors import InputError, StoreError
+from orchestrator.gateway.local.registry import PREFIX as LOCAL
+from orchestrator.gateway.local.registry import LocalModel, Registry
 from orchestrator.paths import IMAGES, TASKS, cab_command, resume_command
 from orchestrator.plan.expand import Plan, PlannedCell, expand, points
 from orchestrator.plan.only import choose, matches
@@ -50,6 +52,8 @@ class Matrix:
     adapters: Mapping[str, Adapter]
     tasks: Mapping[str, Task]
     plan: Plan
+    local: Mapping[str, LocalModel] = field(default_factory=dict)
+    """The local models that can be served here, by id."""
 
     @cached_property
     def adapter_digests(self) -> Mapping[str, str]:
@@ -69,12 +73,13 @@ class Matrix:
         tasks = {task: load_task(TASKS, task) for task in match_tasks(TASKS, list(spec.tasks))}
         if loaded is not None:
             loaded.require_exclusions(points(spec, adapters, list(tasks)))
-        plan = expand(spec, sweep_id=name, clis=adapters, tasks=list(tasks), env=os.environ)
+        local, unfit = _local_models(spec)
+        plan = expand(spec, sweep_id=name, clis=adapters, tasks=list(tasks), env=os.environ, unfit=unfit)
         if not plan.cells and not plan.skipped:
             raise InputError(
                 "the sweep has no cell", place=name, mend="start one with --id from a file with some"
             )
-        return cls(spec, name, adapters, tasks, plan)
+        return cls(spec, name, adapters, tasks, plan, local)
 
     @cached_property
     def prices(self) -> dict[str, Price | str]:
@@ -92,6 +97,20 @@ class Matrix:
                     place=str(task.path),
                     mend=f"cab task validate {task.name}",
                 )
+
+
+def _local_models(spec: SweepSpec) -> tuple[dict[str, LocalModel], dict[str, str]]:
+    """The local models of a spec: those that can be served here, and why the others cannot, by id."""
+    registry = Registry.default()
+    local, unfit = {}, {}
+    for model in spec.models:
+        if not model.local:
+            continue
+        if reason := registry.reason_to_skip(model.id):
+            unfit[model.id] = reason
+        else:
+            local[model.id] = registry.get(model.id.removeprefix(LOCAL))
+    return local, unfit
 
 
 @dataclass(frozen=True)
@@ -230,6 +249,8 @@ def of_stored(results: Path, name: str, options: Options = _AS_IT_IS) -> Prepare
     matrix = Matrix.of(options.applied(spec), name)
     check_same("task", stored.tasks, {task.name: task.content_hash for task in matrix.tasks.values()})
     check_same("adapter", stored.adapters, dict(matrix.adapter_digests))
+    builds = {name: model.build_id for name, model in matrix.local.items()}
+    check_same("local model", {name: stored.models[name] for name in builds if name in stored.models}, builds)
     if matrix.spec.needs_prices:
         from orchestrator.run.prices import NOT_LOOKED_UP, check_known
 
@@ -272,7 +293,8 @@ def started(call: Prepared) -> Iterator[Ready]:
             from orchestrator.run import machine
 
             sandbox = sandbox or machine.start_engine(stack, pins)
-            bench = machine.start_bench(stack, matrix, store, pins, scratch, sandbox)
+            asked = {cell.key.model for cell in todo}
+            bench = machine.start_bench(stack, matrix, store, pins, scratch, sandbox, asked)
         yield Ready(matrix, store, call.chosen, todo, bench, call.options.only)
 
 
@@ -318,6 +340,7 @@ def sweep_record(matrix: Matrix, spec_digest: str | None, pins: Mapping[str, str
         pins=dict(pins),
         tasks={task.name: task.content_hash for task in matrix.tasks.values()},
         adapters=dict(matrix.adapter_digests),
+        models={name: model.build_id for name, model in matrix.local.items()},
         order=tuple(cell.cell_id for cell in matrix.plan.cells),
         seed=matrix.spec.seed,
         skipped=tuple(SkippedCell(cell_id=cell_id, reason=reason) for cell_id, reason in matrix.plan.skipped),
