@@ -125,7 +125,7 @@ def test_a_resume_with_other_weights_under_the_name_is_refused(
     loaded = load_spec(tmp_path / "s.yaml")
     matrix = start.plan_of(loaded, "mine-1")
     with start.CellStore(tmp_path / "results", "mine-1") as store:
-        store.create(start._record(matrix, loaded.digest, {}))
+        store.create(start.sweep_record(matrix, loaded.digest, {}))
     assert start.of_stored(tmp_path / "results", "mine-1").todo() != []
     cab("rm", "tiny")
     with pytest.raises(InputError, match="the model has not been added"):
