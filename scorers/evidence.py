@@ -124,9 +124,9 @@ class ModelCall(Model):
 
     `error` is the category of the call's final failure: rate_limited, endpoint_down, upstream_5xx,
     stream_cut, key_refused, context_overflow, bad_request, unauthorised, one of LIMIT_ERRORS (refused by
-    cab itself), client_gone, gateway (a fault of the gateway itself); else None. `waits` are the stretches in
-    which the gateway waited for a rate limit or backed off before a retry. `main` is False for side requests
-    such as a title.
+    cab itself), client_gone, gateway (a fault of the gateway itself), replay_differs (not a call that was
+    recorded); else None. `waits` are the stretches in which the gateway waited for a rate limit or backed off
+    before a retry. `main` is False for side requests such as a title.
     """
 
     index: int

@@ -21,7 +21,7 @@ find_python() {
 
 # What the virtual environment was made from.
 inputs() {
-    cat requirements.lock requirements-build.lock pyproject.toml scripts/setup.sh | sha256sum
+    cat requirements.lock requirements-local.lock requirements-build.lock pyproject.toml scripts/setup.sh | sha256sum
     pwd
 }
 
@@ -34,6 +34,12 @@ make_venv() {
     rm -f build/logs/venv.log
     logged venv "$python" -m venv --clear .venv
     logged venv "${pip[@]}" --require-hashes -r requirements.lock -r requirements-build.lock
+    # Where its maker has no wheel for this machine, all but local models works.
+    if "${pip[@]}" --only-binary :all: --require-hashes -r requirements-local.lock </dev/null >>build/logs/venv.log 2>&1; then
+        say "local models can be served"
+    else
+        say "local models cannot be served here: no xllamacpp for this machine (build/logs/venv.log)"
+    fi
     # The build backend is there already, checked by its hash: nothing else is fetched.
     logged venv "${pip[@]}" --no-deps --no-build-isolation -e .
     inputs >"$STAMP"

@@ -27,6 +27,7 @@ COMMANDS = {
     "sweep": ("orchestrator.cli.sweep_cmd", "Plan, run, resume and look at sweeps."),
     "cell": ("orchestrator.cli.cell_cmd", "Show one finished cell, or score it again."),
     "task": ("orchestrator.cli.task_cmd", "List tasks, and prove them."),
+    "model": ("orchestrator.cli.model_cmd", "Add local models, list, remove and serve them."),
     "import": ("orchestrator.cli.import_cmd", "Import results that others published."),
     "images": ("orchestrator.cli.images_cmd", "Build the images and check them against their pins."),
     "doctor": ("orchestrator.cli.doctor_cmd", "Say what this machine has, lacks, and how to mend it."),

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from orchestrator.gateway.contract import CellRoute
 from orchestrator.gateway.evidence import normalise_usage
-from orchestrator.gateway.record import CallInProgress, Recorder
+from orchestrator.gateway.record import HEADERS_KEPT, CallInProgress, Recorder
 from orchestrator.gateway.upstream import Clock, Outgoing, Reply, Source, StreamCutError
 from orchestrator.gateway.wire import ErrorKind, Failure, Path, Shown, Target, WireFormat
 from orchestrator.gateway.wires.meters import Meter, PlainMeter, StreamMeter, Unread
@@ -32,6 +32,9 @@ REFUSED_RECORDS_MAX = 1000
 the disk.
 """
 
+PATH_MAX = 200
+"""Characters of a request's path, and of its query, that are recorded."""
+
 _NOT_THE_CELLS_FAULT = frozenset(
     ("rate_limited", "endpoint_down", "upstream_5xx", "stream_cut", "key_refused", "gateway")
 )
@@ -44,8 +47,8 @@ class ClientGoneError(Exception):
 
 @dataclass
 class Cell:
-    """The state of one open cell. `notify` sends an event (`wait_start`, `wait_end`, `limit`) to the
-    runner.
+    """The state of one open cell. `notify` sends an event (`wait_start`, `wait_end`, `limit`, `differs`) to
+    the runner.
     """
 
     route: CellRoute
@@ -151,6 +154,7 @@ class Cell:
         call.streamed = reply.header("content-type").startswith("text/event-stream")
         meter = self._meter(call, shown)
         call.reading = meter.reading
+        call.headers = {name: value for name in HEADERS_KEPT if (value := reply.header(name))}
         response = web.StreamResponse(status=reply.status)
         shortened = call.streamed and shown is not None
         for name, value in reply.headers:
@@ -159,13 +163,12 @@ class Cell:
         await _to_client(response.prepare(request))
         try:
             async for data in reply.chunks:
-                if call.first_byte is None:
-                    call.first_byte = self.clock.monotonic()
-                call.response.add(data)
+                call.received(data)
                 if passed := meter.feed(data):
                     await _to_client(response.write(passed))
         except StreamCutError as cut:
             meter.finish()
+            call.cut = True
             call.failure = Failure(cut.category, str(cut))
             _break_off(request)
             return response
@@ -184,9 +187,9 @@ class Cell:
         return StreamMeter(self.wire.read, shown) if call.streamed else PlainMeter(self.wire.read)
 
     def _begin(self, request: web.BaseRequest, target: Target = "call") -> CallInProgress:
-        call = CallInProgress(
-            self.calls, self.wire.name, request.path, self.clock.monotonic, self._wait, target
-        )
+        query = _query_without_key(request.query_string)
+        path = (request.path + (f"?{query}" if query else ""))[:PATH_MAX]
+        call = CallInProgress(self.calls, self.wire.name, path, self.clock.monotonic, self._wait, target)
         self.calls += 1
         return call
 

@@ -33,6 +33,7 @@ class _Listener:
     on_wait: Callable[[bool], None] | None
     on_limit: Callable[[], None] | None
     on_fault: Callable[[CellFault], None] | None
+    on_difference: Callable[[], None] | None
 
 
 class Gateway:
@@ -94,15 +95,17 @@ class Gateway:
         on_wait: Callable[[bool], None] | None = None,
         on_limit: Callable[[], None] | None = None,
         on_fault: Callable[[CellFault], None] | None = None,
+        on_difference: Callable[[], None] | None = None,
     ) -> None:
         """Listen on the cell's socket.
 
         `on_wait(True)` and `on_wait(False)` frame the stretches in which the cell waits for its endpoint,
-        `on_limit()` tells that a call was refused because `max_calls` were made, `on_fault` that the gateway
-        died under the cell. Raises CellFault("gateway") when the cell cannot be opened.
+        `on_limit()` tells that a call was refused because `max_calls` were made, `on_difference()` that a
+        call of a replay was not recorded, `on_fault` that the gateway died under the cell. Raises
+        CellFault("gateway") when the cell cannot be opened.
         """
         with self._lock:
-            self._cells[route.cell_id] = _Listener(on_wait, on_limit, on_fault)
+            self._cells[route.cell_id] = _Listener(on_wait, on_limit, on_fault, on_difference)
         try:
             self._request("open_cell", route.model_dump(mode="json"))
         except CellFault:
@@ -220,6 +223,8 @@ class Gateway:
             return
         if event == "limit" and cell.on_limit is not None:
             cell.on_limit()
+        elif event == "differs" and cell.on_difference is not None:
+            cell.on_difference()
         elif event in ("wait_start", "wait_end") and cell.on_wait is not None:
             cell.on_wait(event == "wait_start")
 

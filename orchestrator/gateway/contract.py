@@ -3,9 +3,10 @@
 Files the gateway appends for a cell, one JSON object a line:
 
 - `calls.jsonl`: one `RawCall` for each model call, written when the call ends;
-- `wire.jsonl.gz`: one gzip member a call: {"index", "wire", "request": {...}, "response": ...} with bodies as
-  sent, less credentials. It is what the final message and the tool calls are read from. A request for a count
-  of tokens stands here alone: no model runs for it.
+- `wire.jsonl.gz`: one gzip member a call: {"index", "wire", "target", "path", "status", "request": {...},
+  "response": ..., "headers": {...}, "chunks": [[microseconds since the start, bytes], ...], "end": ...} with
+  bodies as sent, less credentials. It is what the final message and the tool calls are read from, and what a
+  replay answers with. A request for a count of tokens (its `target`) stands here alone: no model runs for it.
 """
 
 from __future__ import annotations
@@ -53,8 +54,52 @@ class Script(Message):
         return sorted(path for path in self.files if self.files[path] != self.before.get(path))
 
 
+class Replay(Message):
+    """The files of a recorded cell, whose answers are given again. `report_path` takes a `ReplayReport` when
+    the cell is closed. With `paced` an answer takes as long as it did, else no time.
+    """
+
+    cell_id: str
+    calls_path: Path
+    wire_path: Path
+    report_path: Path
+    wire: Wire = "chat"
+    paced: bool = False
+
+
+class ValueDifference(Message):
+    """One place in which two requests differ, by its JSON path; None is a value that is not there."""
+
+    path: str
+    recorded: str | None
+    sent: str | None
+
+
+class RequestDifference(Message):
+    """The first request of a replay that was not recorded: which call it was, and how it differs from the
+    most alike recorded one, if any is left. `more` counts the places beyond those that are listed.
+    """
+
+    index: int
+    how: str
+    recorded_index: int | None = None
+    places: tuple[ValueDifference, ...] = ()
+    more: int = 0
+
+
+class ReplayReport(Message):
+    """What came of a replay of the cell `of`: how many recorded calls were asked for again, and which were
+    not.
+    """
+
+    of: str
+    asked: int
+    not_asked: tuple[int, ...] = ()
+    difference: RequestDifference | None = None
+
+
 class CellRoute(Message):
-    """One cell's way through the gateway. Exactly one of `endpoint` (a name) and `script` is set.
+    """One cell's way through the gateway. Exactly one of `endpoint` (a name), `script` and `replay` is set.
 
     `max_tokens` (input and output) and `max_usd` (at `price`, which it needs) count what calls stated that
     have ended: the call that reaches them is answered whole, each further one is refused.
@@ -67,6 +112,7 @@ class CellRoute(Message):
     model: str
     endpoint: str | None = None
     script: Script | None = None
+    replay: Replay | None = None
     calls_path: Path
     wire_path: Path
     max_calls: int | None = None

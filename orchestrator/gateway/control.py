@@ -2,7 +2,7 @@
 
 Requests    {"id": n, "op": "add_endpoint" | "open_cell" | "close_cell", "value": …}
 Answers     {"id": n, "result": …} or {"id": n, "error": "…"}
-Events      {"event": "ready" | "wait_start" | "wait_end" | "limit", "cell_id": …}
+Events      {"event": "ready" | "wait_start" | "wait_end" | "limit" | "differs", "cell_id": …}
 
 Keys travel on this line only. When it ends, the process ends at once: the sockets of all cells close, and
 with them the containers whose PID 1 holds a connection.

@@ -5,27 +5,39 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from orchestrator.adapter import Wire
 from orchestrator.errors import StoreError
 from orchestrator.gateway.contract import RawCall
-from orchestrator.gateway.wire import Answer, Conversation
+from orchestrator.gateway.record import ResponseEnd
+from orchestrator.gateway.wire import Answer, Conversation, Target
 from orchestrator.gateway.wires import WIRES
 from scorers.evidence import ModelCall, Span, Usage
 
 
 @dataclass(frozen=True)
 class WireBody:
-    """The bodies of one call: JSON as an object, a stream or a cut body as text."""
+    """The bodies of one call: JSON as an object, a stream or a cut body as text.
+
+    `headers` are those of the response that a client acts on, `chunks` when each part of it came
+    (microseconds since the start of the call, bytes), `end` how it ended; a record of an earlier cab has none
+    of these, nor `path` and `status`.
+    """
 
     index: int
     request: Any
     response: Any
     wire: Wire = "chat"
+    target: Target = "call"
+    path: str | None = None
+    status: int | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    chunks: Sequence[tuple[int, int]] = ()
+    end: ResponseEnd | None = None
 
     def conversation(self) -> Conversation:
         """What the request tells of the conversation; nothing where it is not an object."""
@@ -66,6 +78,14 @@ def read_calls(
     A last line that was cut is left out. Raises StoreError when another line cannot be read.
     """
     side = side_requests(read_wire(wire_path), side_prompts)
+    return [_model_call(raw, origin, raw.index not in side) for raw in read_raw_calls(calls_path)]
+
+
+def read_raw_calls(calls_path: Path) -> list[RawCall]:
+    """A cell's model calls as recorded, in the order in which they began; none when there is no file.
+
+    A last line that was cut is left out. Raises StoreError when another line cannot be read.
+    """
     lines = calls_path.read_bytes().split(b"\n")[:-1] if calls_path.exists() else []
     raws: list[RawCall] = []
     for number, line in enumerate(lines, 1):
@@ -73,9 +93,7 @@ def read_calls(
             raws.append(RawCall.model_validate_json(line))
         except ValueError as error:
             raise StoreError("is no model call", place=f"{calls_path}:{number}") from error
-    return [
-        _model_call(raw, origin, raw.index not in side) for raw in sorted(raws, key=lambda raw: raw.index)
-    ]
+    return sorted(raws, key=lambda raw: raw.index)
 
 
 def side_requests(wire: Iterable[WireBody], side_prompts: Sequence[str] = ()) -> set[int]:

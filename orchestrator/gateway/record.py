@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from orchestrator.adapter import Wire
 from orchestrator.gateway.contract import RawCall
@@ -24,8 +24,17 @@ from orchestrator.gateway.wire import Capture, Failure, Reading, Target
 STORED_BODY_MAX = 16 << 20
 """Bytes of a request, and of a response, that are stored; what is passed on has no such limit."""
 
+CHUNKS_MAX = 65_536
+"""Chunks of a response whose time is recorded; what comes after them counts as part of the last."""
+
+HEADERS_KEPT = ("content-type", "retry-after", "retry-after-ms", "x-should-retry")
+"""Headers of a response that a client acts on."""
+
 DETAIL_MAX = 2000
-NAME_MAX = 200
+
+
+ResponseEnd = Literal["whole", "cut", "left", "truncated"]
+"""`cut`: it broke off. `left`: the client did not wait for its end. `truncated`: it is stored in part."""
 
 
 def hash_request(body: bytes, request: dict[str, Any] | None) -> str:
@@ -58,15 +67,39 @@ class CallInProgress:
     waits: list[tuple[float, float]] = field(default_factory=list)
     reading: Reading = field(default_factory=Reading)
     response: Capture = field(default_factory=lambda: Capture(STORED_BODY_MAX))
+    headers: dict[str, str] = field(default_factory=dict)
+    chunks: list[tuple[int, int]] = field(default_factory=list)
+    cut: bool = False
 
     def __post_init__(self) -> None:
         self.start = self.now()
+
+    def received(self, data: bytes) -> None:
+        """Keep a chunk of the response, and when it came."""
+        now = self.now()
+        if self.first_byte is None:
+            self.first_byte = now
+        self.response.add(data)
+        if len(self.chunks) < CHUNKS_MAX:
+            self.chunks.append((round((now - self.start) * 1e6), len(data)))
+        else:
+            at, size = self.chunks[-1]
+            self.chunks[-1] = (at, size + len(data))
+
+    @property
+    def response_end(self) -> ResponseEnd:
+        """How the response ended."""
+        if self.response.truncated:
+            return "truncated"
+        if self.cut:
+            return "cut"
+        return "left" if self.failure and self.failure.category == "client_gone" else "whole"
 
     def raw(self, end: float) -> RawCall:
         return RawCall(
             index=self.index,
             wire=self.wire,
-            path=self.path[:NAME_MAX],
+            path=self.path,
             start=self.start,
             end=end,
             first_byte=self.first_byte,
@@ -139,4 +172,15 @@ def _bodies(call: CallInProgress) -> dict[str, Any]:
     if not call.streamed and not call.response.truncated:
         with contextlib.suppress(ValueError, RecursionError):
             response = json.loads(response)
-    return {"index": call.index, "wire": call.wire, "request": request, "response": response}
+    return {
+        "index": call.index,
+        "wire": call.wire,
+        "target": call.target,
+        "path": call.path,
+        "status": call.status,
+        "request": request,
+        "response": response,
+        "headers": call.headers,
+        "chunks": call.chunks,
+        "end": call.response_end,
+    }

@@ -18,6 +18,7 @@ from orchestrator.gateway.cell import Cell
 from orchestrator.gateway.contract import CellRoute, Endpoint
 from orchestrator.gateway.embedded import ScriptedModel
 from orchestrator.gateway.record import Recorder
+from orchestrator.gateway.replay import ReplayedModel
 from orchestrator.gateway.scripts import SCRIPTED_WIRE
 from orchestrator.gateway.scrub import Scrubber
 from orchestrator.gateway.upstream import Clock, Source, SystemClock, Upstream, new_session
@@ -95,6 +96,8 @@ class GatewayServer:
         await opened.http.shutdown(CLOSE_GRACE_S)
         await opened.cell.recorder.drain()
         cell = opened.cell
+        if isinstance(cell.source, ReplayedModel) and cell.route.replay is not None:
+            cell.route.replay.report_path.write_text(cell.source.report().model_dump_json() + "\n", "utf-8")
         return {"calls": cell.calls, "refused": cell.refused, "limit_reached": cell.limit_reached}
 
     async def close(self) -> None:
@@ -111,13 +114,20 @@ class GatewayServer:
         return self._endpoints[route.endpoint]
 
     def _wire(self, route: CellRoute) -> WireFormat:
+        if route.replay is not None:
+            return WIRES[route.replay.wire]
         return WIRES[SCRIPTED_WIRE if route.script is not None else self._endpoint(route).wire]
 
     def _source(self, route: CellRoute) -> Source:
-        if (route.script is None) == (route.endpoint is None):
-            raise InputError("needs either an endpoint or a script", place=f"cell {route.cell_id}")
+        if [route.script, route.endpoint, route.replay].count(None) != 2:
+            raise InputError("needs an endpoint, a script or a recording", place=f"cell {route.cell_id}")
         if route.script is not None:
             return ScriptedModel(route.script, route.model)
+        if route.replay is not None:
+            scrubber = Scrubber([route.credential])
+            return ReplayedModel(
+                route.replay, self.clock, scrubber, lambda: self.notify("differs", route.cell_id)
+            )
         endpoint = self._endpoint(route)
         if self._session is None:
             self._session = new_session()

@@ -105,7 +105,7 @@ class Outgoing:
 
 
 class Source(Protocol):
-    """Where a cell's calls go: an endpoint, or a scripted model."""
+    """Where a cell's calls go: an endpoint, a scripted model, or a recording."""
 
     async def send(self, call: CallInProgress, out: Outgoing) -> Reply: ...
 

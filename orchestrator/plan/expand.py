@@ -14,6 +14,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 
 from orchestrator.adapter import Wire
@@ -32,14 +34,36 @@ class UsesModel(Protocol):
     def wire(self) -> Wire | None: ...
 
 
+REPLAY = "replay/"
+"""Before the name of a model whose recorded answers were given again: no model answered."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The finished cell that a cell replays, and the model that it asked."""
+
+    cell_id: str
+    cell_dir: Path
+    model: str
+    paced: bool = False
+
+
 @dataclass(frozen=True)
 class PlannedCell:
-    """One cell to run. `endpoint` names an endpoint of the spec; it is None for an embedded model or none."""
+    """One cell to run. `endpoint` names an endpoint of the spec, or is the id of a local model; it is None
+    for an embedded model or none. A cell with `recorded` is a replay; its key's model begins with REPLAY.
+    """
 
     cell_id: str
     key: CellKey
     endpoint: str | None
     order_index: int
+    recorded: Recorded | None = None
+
+    @property
+    def model(self) -> str:
+        """The model that the CLI is told to ask."""
+        return self.recorded.model if self.recorded else self.key.model
 
     @property
     def script(self) -> ScriptKind | None:
@@ -70,16 +94,18 @@ def expand(
     clis: Mapping[str, UsesModel],
     tasks: Sequence[str],
     env: Mapping[str, str],
+    unfit: Mapping[str, str] = MappingProxyType({}),
 ) -> Plan:
     """All cells of a sweep. `clis` holds an adapter for each CLI, `tasks` the names that the globs match.
 
-    A CLI that uses no model has one cell a task, of model `none`. A model is skipped whose endpoint
-    lacks an environment variable or speaks another wire than the CLI. What the spec excludes is no cell.
+    A CLI that uses no model has one cell a task, of model `none`. A model is skipped whose endpoint lacks an
+    environment variable or speaks another wire than the CLI, and so is a local one that `unfit` has a reason
+    for, by id. What the spec excludes is no cell.
     """
     runnable: dict[CellKey, str | None] = {}
     skipped: list[tuple[str, str]] = []
     for cli in spec.clis:
-        for model_id, endpoint, reason in _models(spec, clis[cli], env):
+        for model_id, endpoint, reason in _models(spec, clis[cli], env, unfit):
             for task in tasks:
                 for run in range(1, spec.runs + 1):
                     if spec.excludes((cli, model_id, task)):
@@ -116,20 +142,28 @@ def interleave(keys: Iterable[CellKey], seed: int) -> list[CellKey]:
 
 
 def _models(
-    spec: SweepSpec, adapter: UsesModel, env: Mapping[str, str]
+    spec: SweepSpec, adapter: UsesModel, env: Mapping[str, str], unfit: Mapping[str, str]
 ) -> list[tuple[str, str | None, str | None]]:
     """(model id, endpoint, reason to skip it) for one CLI."""
     if not adapter.uses_model:
         return [(NO_MODEL, None, None)]
-    return [(model.id, model.endpoint, _reason_to_skip(spec, model, adapter, env)) for model in spec.models]
+    return [
+        (
+            model.id,
+            model.id if model.local else model.endpoint,
+            unfit.get(model.id) or _reason_to_skip(spec, model, adapter, env),
+        )
+        for model in spec.models
+    ]
 
 
 def _reason_to_skip(
     spec: SweepSpec, model: ModelSpec, adapter: UsesModel, env: Mapping[str, str]
 ) -> str | None:
-    spoken = SCRIPTED_WIRE if model.endpoint is None else spec.endpoints[model.endpoint].wire
+    spoken, where = SCRIPTED_WIRE, "a local model" if model.local else "a scripted model"
+    if model.endpoint is not None:
+        spoken, where = spec.endpoints[model.endpoint].wire, f"endpoint {model.endpoint}"
     if spoken != adapter.wire:
-        where = "a scripted model" if model.endpoint is None else f"endpoint {model.endpoint}"
         return f"the CLI speaks the wire {adapter.wire}, {where} speaks {spoken}"
     if model.endpoint is None:
         return None

@@ -26,6 +26,8 @@ from pydantic_core import ErrorDetails
 
 from orchestrator.adapter import Wire
 from orchestrator.errors import InputError
+from orchestrator.gateway.local.registry import PREFIX as LOCAL
+from orchestrator.gateway.local.registry import check_name as check_local
 from orchestrator.gateway.scripts import ScriptKind
 from orchestrator.nearest import nearest
 from orchestrator.plan.yaml import Document, Path_, load
@@ -170,11 +172,18 @@ class PriceSpec(Model):
 
 
 class ModelSpec(Model):
-    """A model by id, at an endpoint of the file; an embedded one has none. A plain text is the id alone."""
+    """A model by id, at an endpoint of the file; an embedded or a local one has none. A plain text is the id
+    alone.
+    """
 
     id: Annotated[str, _name("model")]
     endpoint: str | None = None
     price: PriceSpec | None = None
+
+    @property
+    def local(self) -> bool:
+        """Whether cab serves it from a file of this machine."""
+        return self.id.startswith(LOCAL)
 
     @model_validator(mode="before")
     @classmethod
@@ -347,6 +356,7 @@ def sweep_id(spec: SweepSpec, day: date) -> str:
 
 
 def _check_models(spec: SweepSpec, document: Document) -> None:
+    _check_endpoints(spec, document)
     for index, model in enumerate(spec.models):
         at: Path_ = ("models", index)
         if model.id == NO_MODEL:
@@ -355,7 +365,9 @@ def _check_models(spec: SweepSpec, document: Document) -> None:
                 place=document.place(at),
                 mend="leave it out",
             )
-        if model.id.startswith(EMBEDDED):
+        if model.local:
+            _check_local(model, at, document)
+        elif model.id.startswith(EMBEDDED):
             if model.id not in EMBEDDED_MODELS:
                 mend = nearest(model.id, EMBEDDED_MODELS)
                 raise InputError(f"unknown embedded model {model.id!r}", place=document.place(at), mend=mend)
@@ -372,6 +384,26 @@ def _check_models(spec: SweepSpec, document: Document) -> None:
             place = document.place((*at, "endpoint"))
             mend = nearest(model.endpoint, spec.endpoints)
             raise InputError(f"unknown endpoint {model.endpoint!r}", place=place, mend=mend)
+
+
+def _check_endpoints(spec: SweepSpec, document: Document) -> None:
+    for name in spec.endpoints:
+        if name.startswith(LOCAL):
+            raise InputError(
+                f"an endpoint's name cannot begin with {LOCAL}",
+                place=document.place(("endpoints", name), key=True),
+                mend="give it another name",
+            )
+
+
+def _check_local(model: ModelSpec, at: Path_, document: Document) -> None:
+    try:
+        check_local(model.id.removeprefix(LOCAL))
+    except InputError as error:
+        raise InputError(error.thing, place=document.place(at), mend=error.mend) from None
+    if model.endpoint is not None:
+        place = document.place((*at, "endpoint"))
+        raise InputError("a local model has no endpoint", place=place, mend="leave endpoint out")
 
 
 def _explain(error: ValidationError, document: Document) -> InputError:

@@ -62,6 +62,7 @@ FILES = {
     "recording.cast": "the terminal, as asciicast",
     "stdout.log": "the CLI's output",
     "stderr.log": "the CLI's errors",
+    "replay.json": "of a replay: what was asked for again, and the request that differs",
     ROW_FILE: "the published row that the record was made of",
 }
 

@@ -85,7 +85,11 @@ def watch(ready: Ready) -> bool:
 
 
 def go_on(ready: Ready) -> str:
-    """The command that goes on with what this call was about, and with nothing else of its sweep."""
+    """The command that goes on with what this call was about, and with nothing else of its sweep; a replay
+    begins anew.
+    """
+    if ready.chosen and (replayed := ready.chosen[0].recorded) is not None:
+        return command("cell", "replay", str(replayed.cell_dir))
     limited = [word for glob in ready.only for word in ("--only", glob)]
     return command("sweep", "resume", ready.matrix.sweep_id, *limited, results=ready.store.root.parent)
 

@@ -22,6 +22,7 @@ CAUSES = {
     "interrupted": "it was interrupted",
     "tokens_unmeasured": "the sweep requires tokens on the wire, and the endpoint did not state them",
     "cli_not_started": "the CLI's command could not be started in its image",
+    "replay_differs": "the replayed CLI sent a request that was not recorded",
 }
 """Infra causes, in words."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.adapter import Adapter
 from orchestrator.gateway.client import Gateway
+from orchestrator.gateway.local.server import LocalServer
 from orchestrator.plan.spec import Requirement, Spending
 from orchestrator.plan.task import Task
 from orchestrator.run.grader import Grader
@@ -17,6 +18,9 @@ from scorers.evidence import Price
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import SpanProcessor
 
+LOCAL_LOG = "local.log"
+"""What the servers of local models say, in the sweep's directory."""
+
 
 @dataclass(frozen=True)
 class Bench:
@@ -24,7 +28,7 @@ class Bench:
 
     `pins` says which image id each name stands for, `tags` which tag that image has, `call_retries` how often
     the gateway tries a failed model call again, `prices` what each model costs or why that is not known,
-    `spending` what one cell may spend.
+    `spending` what one cell may spend; `servers` are those of local models.
     """
 
     sweep_id: str
@@ -40,6 +44,7 @@ class Bench:
     concurrency: int
     timeout_s: float | None = None
     call_retries: int = 5
+    servers: tuple[LocalServer, ...] = ()
     prices: Mapping[str, Price | str] = field(default_factory=dict)
     spending: Spending = field(default_factory=Spending)
     require: tuple[Requirement, ...] = ()

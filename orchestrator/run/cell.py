@@ -23,13 +23,21 @@ from opentelemetry.sdk.trace import Span
 from orchestrator.adapter import HOME, SOLUTION, WORKDIR, Launch, LaunchContext
 from orchestrator.errors import CellFault, NotStarted
 from orchestrator.gateway.client import read_calls, read_wire
-from orchestrator.gateway.contract import CellRoute
-from orchestrator.plan.expand import PlannedCell
+from orchestrator.gateway.contract import CellRoute, Replay
+from orchestrator.plan.expand import PlannedCell, Recorded
 from orchestrator.run.bench import Bench
 from orchestrator.run.collect import documents, write_manifest
 from orchestrator.run.grader import agent_user
 from orchestrator.run.home import archive
-from orchestrator.run.outcome import CLI_NOT_STARTED, Outcome, of_agent, of_fault, of_usage, of_verification
+from orchestrator.run.outcome import (
+    CLI_NOT_STARTED,
+    REPLAY_DIFFERS,
+    Outcome,
+    of_agent,
+    of_fault,
+    of_usage,
+    of_verification,
+)
 from orchestrator.run.prices import price_of
 from orchestrator.run.script import build_script
 from orchestrator.run.workdir import Classifier, Difference, compare, copy_tree, give, scan
@@ -52,6 +60,8 @@ from scorers.score import Scores, score
 TTY = TtySize()
 TAIL_BYTES = 8_000
 MAX_MESSAGE_BYTES = 64_000
+REPLAY_FILE = "replay.json"
+"""Of a replay: which recorded calls were asked for, and the request that differs, if one does."""
 
 
 class Cancelled(Exception):
@@ -92,11 +102,12 @@ class CellRun:
     _waiting: bool = False
     _clock: threading.Lock = field(default_factory=threading.Lock)
     _cancelled: threading.Event = field(default_factory=threading.Event)
+    _differs: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         self._task = self.bench.tasks[self.cell.key.task]
         self._adapter = self.bench.adapters[self.cell.key.cli]
-        self._price = price_of(self.bench.prices, self.cell.key.model)
+        self._price = price_of(self.bench.prices, self.cell.model)
         known = "no_price" if isinstance(self._price, str) else "price"
         self._evidence[known] = self._price
         self._credential = f"cab-{token_hex(24)}"
@@ -164,9 +175,7 @@ class CellRun:
         user = agent_user()
         copy_tree(self.bench.grader.template(self._task).path, scratch / "workdir", user)
         launch = self._adapter.launch(
-            LaunchContext(
-                prompt=self._task.instruction, model=self.cell.key.model, credential=self._credential
-            )
+            LaunchContext(prompt=self._task.instruction, model=self.cell.model, credential=self._credential)
         )
         home = scratch / "home"
         home.mkdir(mode=0o700)
@@ -194,6 +203,7 @@ class CellRun:
             self._check_cancelled()
             tracer.set(span, exit_code=end.exit_code, timed_out=end.timed_out)
         self._evidence["end"] = end
+        self._check_replay()
         outcome = of_agent(end, self._calls, exit_code_tells=self._adapter.exit_code_tells)
         if outcome.rule.counted and "tokens.wire" in self.bench.require:
             return of_usage(outcome, self._calls)
@@ -204,7 +214,9 @@ class CellRun:
         gateway, outputs = self.bench.gateway, self._outputs()
         try:
             if self._adapter.uses_model:
-                gateway.open_cell(self._route(scratch), on_wait=self._on_wait)
+                gateway.open_cell(
+                    self._route(scratch), on_wait=self._on_wait, on_difference=self._on_difference
+                )
             try:
                 end = self.bench.grader.sandbox.run(spec, sink=self._sink(outputs), on_start=self._on_agent)
                 self._time_agent(end.start, end.end)
@@ -284,8 +296,9 @@ class CellRun:
             socket=scratch / "run" / "model.sock",
             socket_owner=agent_user(),
             credential=self._credential,
-            model=self.cell.key.model,
+            model=self.cell.model,
             endpoint=self.cell.endpoint,
+            replay=self._replay(self.cell.recorded) if self.cell.recorded else None,
             script=build_script(self._task, self.cell.script) if self.cell.script else None,
             calls_path=self.staging / "calls.jsonl",
             wire_path=self.staging / "wire.jsonl.gz",
@@ -294,6 +307,17 @@ class CellRun:
             max_usd=None if isinstance(self._price, str) else self.bench.spending.usd,
             price=None if isinstance(self._price, str) else self._price,
             max_retries=self.bench.call_retries,
+        )
+
+    def _replay(self, recorded: Recorded) -> Replay:
+        assert self._adapter.wire is not None
+        return Replay(
+            cell_id=recorded.cell_id,
+            calls_path=recorded.cell_dir / "calls.jsonl",
+            wire_path=recorded.cell_dir / "wire.jsonl.gz",
+            report_path=self.staging / REPLAY_FILE,
+            wire=self._adapter.wire,
+            paced=recorded.paced,
         )
 
     def _read_wire(self, tracer: CellTracer, span: Span) -> None:
@@ -377,6 +401,18 @@ class CellRun:
         if kind in (Kind.COLLECT, Kind.VERIFY, Kind.SCORE):
             self._phases[kind.value] = evidence.Span(start=begin, end=self._anchor.elapsed())
 
+    def _check_replay(self) -> None:
+        """Raises CellFault where a replay met a request that was not recorded."""
+        for call in self._calls:
+            if call.error == REPLAY_DIFFERS:
+                raise CellFault(REPLAY_DIFFERS, call.error_detail or "a request differs")
+
+    def _on_difference(self) -> None:
+        """A request of a replay was not recorded: nothing that comes after it means anything."""
+        self._differs.set()
+        if self._running is not None:
+            self._running.kill("the replay differs")
+
     def _check_cancelled(self) -> None:
         if self._cancelled.is_set():
             raise Cancelled
@@ -385,6 +421,8 @@ class CellRun:
         self._running = running
         if self._cancelled.is_set():
             running.kill("cancelled by the user")
+        if self._differs.is_set():
+            running.kill("the replay differs")
 
     def _on_agent(self, running: RunningContainer) -> None:
         self._agent_began = time.monotonic()

@@ -20,6 +20,10 @@ def claim_of(
     """The claim level of one cell: the highest that nothing speaks against."""
     if not uses_model:
         return Claim(level="pipeline_only", reasons=("a baseline: no model was asked",))
+    if cell.recorded:
+        return Claim(
+            level="pipeline_only", reasons=(f"a replay of {cell.recorded.cell_id}: no model was asked",)
+        )
     if cell.script:
         return Claim(level="pipeline_only", reasons=("a scripted model, served by cab itself",))
     reasons = []

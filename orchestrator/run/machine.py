@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 from orchestrator.adapter import Adapter
 from orchestrator.gateway.client import Gateway
 from orchestrator.gateway.contract import Endpoint
+from orchestrator.gateway.local.server import LocalServer
 from orchestrator.paths import IMAGES_LOCK, INIT_BINARY
 from orchestrator.plan.spec import SweepSpec
-from orchestrator.run.bench import Bench
+from orchestrator.run.bench import LOCAL_LOG, Bench
 from orchestrator.run.grader import OWNER_LABEL, Grader
 from orchestrator.run.pins import BASE, check_images, resolve, tags_of
 from orchestrator.run.provenance import Provenance
@@ -53,14 +54,23 @@ def start_bench(
     pins: Mapping[str, str],
     scratch: ScratchRoot,
     sandbox: DockerSandbox,
+    models: Collection[str] = (),
 ) -> Bench:
-    """Remove what a dead runner left of the sweep, and start the gateway; `stack` ends all of it."""
+    """Remove what a dead runner left of the sweep, and start the gateway and those of `models` that are
+    local; `stack` ends all of it.
+    """
     owner = hashlib.sha256(bytes(store.root.resolve())).hexdigest()[:16]
     grader = Grader(sandbox, scratch, pins[BASE], matrix.sweep_id, owner, matrix.spec.limits.resolve())
     sandbox.remove_leftovers({OWNER_LABEL: owner})
     sandbox.remove_stillborn("cab=1")
     stack.enter_context(closing(grader))
-    gateway = stack.enter_context(Gateway.start(_endpoints(matrix.spec), log=store.root / "gateway.log"))
+    servers = tuple(
+        stack.enter_context(LocalServer.start(model, log=store.root / LOCAL_LOG))
+        for name, model in matrix.local.items()
+        if name in models
+    )
+    endpoints = [*_endpoints(matrix.spec), *(server.endpoint for server in servers)]
+    gateway = stack.enter_context(Gateway.start(endpoints, log=store.root / "gateway.log"))
     exporter = None
     if wanted(os.environ):
         exporter = stack.enter_context(closing(OtlpExport()))
@@ -68,6 +78,7 @@ def start_bench(
         sweep_id=matrix.sweep_id,
         grader=grader,
         gateway=gateway,
+        servers=servers,
         pins=pins,
         tags=tags_of(pins, IMAGES_LOCK),
         adapters=matrix.adapters,

@@ -53,15 +53,22 @@ AGENT_CALL_ERRORS = {
 }
 """Categories of a failed model call that are the CLI's fault -> outcome."""
 
+REPLAY_DIFFERS = "replay_differs"
+"""A replayed cell sent a request that was not recorded: what it would have done next is not known."""
+
 CLI_NOT_STARTED = "cli_not_started"
 """The CLI's command is not in its image, or cannot be executed there."""
 
 TOKENS_UNMEASURED = "tokens_unmeasured"
 """The sweep requires tokens counted on the wire, and the endpoint did not state them."""
 
-INFRA_CAUSES = (*INFRA_CALL_ERRORS, "engine", "disk", "interrupted", CLI_NOT_STARTED, TOKENS_UNMEASURED)
+INFRA_CAUSES = (
+    *INFRA_CALL_ERRORS,
+    *("engine", "disk", "interrupted"),
+    *(CLI_NOT_STARTED, TOKENS_UNMEASURED, REPLAY_DIFFERS),
+)
 
-LASTING_CAUSES = frozenset({CLI_NOT_STARTED, TOKENS_UNMEASURED})
+LASTING_CAUSES = frozenset({CLI_NOT_STARTED, TOKENS_UNMEASURED, REPLAY_DIFFERS})
 """Causes that trying again at once cannot mend; on a resume, when somebody may have, it is tried."""
 
 

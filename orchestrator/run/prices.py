@@ -19,6 +19,7 @@ Prices = Mapping[str, Price | str]
 """By model: its price, or why there is none."""
 
 SCRIPTED = "a scripted model has no price"
+LOCAL = "a local model runs on this machine, at no price"
 ASKS_NONE = "the CLI asks no model"
 NOT_LOOKED_UP = "no price was looked up when the sweep started"
 _FIELDS = ("input", "output", "cached_read", "cache_write")
@@ -52,7 +53,7 @@ def _price_of(spec: SweepSpec, model: ModelSpec, env: Mapping[str, str]) -> Pric
     if model.price is not None:
         return Price(rates=[Rates(**model.price.model_dump())], source="sweep file")
     if model.endpoint is None:
-        return SCRIPTED
+        return LOCAL if model.local else SCRIPTED
     url = spec.endpoints[model.endpoint].base_url
     address = url.url or env.get(url.env or "")
     if not address:

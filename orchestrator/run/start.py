@@ -22,7 +22,9 @@ from pydantic import ValidationError
 
 from orchestrator.adapter import Adapter, load_adapter
 from orchestrator.errors import InputError, StoreError
-from orchestrator.paths import IMAGES, TASKS, resume_command
+from orchestrator.gateway.local.registry import PREFIX as LOCAL
+from orchestrator.gateway.local.registry import LocalModel, Registry
+from orchestrator.paths import IMAGES, TASKS, cab_command, resume_command
 from orchestrator.plan.expand import Plan, PlannedCell, expand, points
 from orchestrator.plan.only import choose, matches
 from orchestrator.plan.spec import LoadedSpec, Requirement, Spending, SweepSpec, load_spec, sweep_id
@@ -50,6 +52,8 @@ class Matrix:
     adapters: Mapping[str, Adapter]
     tasks: Mapping[str, Task]
     plan: Plan
+    local: Mapping[str, LocalModel] = field(default_factory=dict)
+    """The local models that can be served here, by id."""
 
     @cached_property
     def adapter_digests(self) -> Mapping[str, str]:
@@ -69,12 +73,13 @@ class Matrix:
         tasks = {task: load_task(TASKS, task) for task in match_tasks(TASKS, list(spec.tasks))}
         if loaded is not None:
             loaded.require_exclusions(points(spec, adapters, list(tasks)))
-        plan = expand(spec, sweep_id=name, clis=adapters, tasks=list(tasks), env=os.environ)
+        local, unfit = _local_models(spec)
+        plan = expand(spec, sweep_id=name, clis=adapters, tasks=list(tasks), env=os.environ, unfit=unfit)
         if not plan.cells and not plan.skipped:
             raise InputError(
                 "the sweep has no cell", place=name, mend="start one with --id from a file with some"
             )
-        return cls(spec, name, adapters, tasks, plan)
+        return cls(spec, name, adapters, tasks, plan, local)
 
     @cached_property
     def prices(self) -> dict[str, Price | str]:
@@ -92,6 +97,20 @@ class Matrix:
                     place=str(task.path),
                     mend=f"cab task validate {task.name}",
                 )
+
+
+def _local_models(spec: SweepSpec) -> tuple[dict[str, LocalModel], dict[str, str]]:
+    """The local models of a spec: those that can be served here, and why the others cannot, by id."""
+    registry = Registry.default()
+    local, unfit = {}, {}
+    for model in spec.models:
+        if not model.local:
+            continue
+        if reason := registry.reason_to_skip(model.id):
+            unfit[model.id] = reason
+        else:
+            local[model.id] = registry.get(model.id.removeprefix(LOCAL))
+    return local, unfit
 
 
 @dataclass(frozen=True)
@@ -209,7 +228,7 @@ def _check_same_sweep(store: CellStore, loaded: LoadedSpec, options: Options) ->
             place=str(loaded.document.path),
             mend="give another --id, or undo the edit",
         )
-    has = _stored_spec(store, stored).runs
+    has = stored_spec(store, stored).runs
     if options.runs not in (None, has):
         grows = f"`{resume_command(store.root)} --runs {options.runs}` adds to it"
         raise InputError(
@@ -226,10 +245,12 @@ def of_stored(results: Path, name: str, options: Options = _AS_IT_IS) -> Prepare
     """
     store = CellStore(results, name)
     stored = _own(store)
-    spec = _stored_spec(store, stored)
+    spec = stored_spec(store, stored)
     matrix = Matrix.of(options.applied(spec), name)
     check_same("task", stored.tasks, {task.name: task.content_hash for task in matrix.tasks.values()})
     check_same("adapter", stored.adapters, dict(matrix.adapter_digests))
+    builds = {name: model.build_id for name, model in matrix.local.items()}
+    check_same("local model", {name: stored.models[name] for name in builds if name in stored.models}, builds)
     if matrix.spec.needs_prices:
         from orchestrator.run.prices import NOT_LOOKED_UP, check_known
 
@@ -263,7 +284,7 @@ def started(call: Prepared) -> Iterator[Ready]:
 
             pins = machine.pins_now(matrix.adapters)
             sandbox = machine.start_engine(stack, pins)
-            store.create(_record(matrix, call.spec_digest, pins))
+            store.create(sweep_record(matrix, call.spec_digest, pins))
         scratch = ScratchRoot.default()
         scratch.sweep_dead()
         todo = call.todo()
@@ -272,7 +293,8 @@ def started(call: Prepared) -> Iterator[Ready]:
             from orchestrator.run import machine
 
             sandbox = sandbox or machine.start_engine(stack, pins)
-            bench = machine.start_bench(stack, matrix, store, pins, scratch, sandbox)
+            asked = {cell.key.model for cell in todo}
+            bench = machine.start_bench(stack, matrix, store, pins, scratch, sandbox, asked)
         yield Ready(matrix, store, call.chosen, todo, bench, call.options.only)
 
 
@@ -285,10 +307,14 @@ def _own(store: CellStore) -> SweepRecord:
             place=str(store.root),
             mend="start one of your own with another --id",
         )
+    if stored.replay_of is not None:
+        mend = f"run `{cab_command('cell', 'replay', stored.replay_of)}`"
+        raise InputError("is the replay of one cell, and ends with it", place=str(store.root), mend=mend)
     return stored
 
 
-def _stored_spec(store: CellStore, stored: SweepRecord) -> SweepSpec:
+def stored_spec(store: CellStore, stored: SweepRecord) -> SweepSpec:
+    """The spec that a sweep was started with. Raises StoreError where the record's does not hold."""
     try:
         return SweepSpec.of_data(stored.spec)
     except ValidationError as error:
@@ -303,7 +329,8 @@ def ended(entry: IndexEntry | None) -> bool:
     return entry is not None and not TABLE[entry.outcome].retried
 
 
-def _record(matrix: Matrix, spec_digest: str, pins: Mapping[str, str]) -> SweepRecord:
+def sweep_record(matrix: Matrix, spec_digest: str | None, pins: Mapping[str, str]) -> SweepRecord:
+    """What is stored of a sweep before its first cell."""
     provenance = Provenance.read()
     return SweepRecord(
         sweep_id=matrix.sweep_id,
@@ -313,6 +340,7 @@ def _record(matrix: Matrix, spec_digest: str, pins: Mapping[str, str]) -> SweepR
         pins=dict(pins),
         tasks={task.name: task.content_hash for task in matrix.tasks.values()},
         adapters=dict(matrix.adapter_digests),
+        models={name: model.build_id for name, model in matrix.local.items()},
         order=tuple(cell.cell_id for cell in matrix.plan.cells),
         seed=matrix.spec.seed,
         skipped=tuple(SkippedCell(cell_id=cell_id, reason=reason) for cell_id, reason in matrix.plan.skipped),

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from orchestrator.errors import EnvironmentFault
 from orchestrator.paths import resume_command
 from orchestrator.plan.expand import PlannedCell
-from orchestrator.run.bench import Bench
+from orchestrator.run.bench import LOCAL_LOG, Bench
 from orchestrator.run.budget import Budget
 from orchestrator.run.cell import Cancelled, CellResult, CellRun
 from orchestrator.run.events import Observer
@@ -149,6 +149,9 @@ class Sweep:
         if not self.bench.gateway.alive:
             place = str(self.store.root / "gateway.log")
             self._fail(EnvironmentFault("the model gateway died", place=place, mend=mend))
+        elif dead := next((server for server in self.bench.servers if not server.alive), None):
+            place = str(self.store.root / LOCAL_LOG)
+            self._fail(EnvironmentFault(f"the server of {dead.model.id} died", place=place, mend=mend))
         elif result.outcome.cause == "engine" and not self.bench.grader.sandbox.answers:
             self._fail(EnvironmentFault("the Docker engine is gone", mend=f"start it, then {mend}"))
 

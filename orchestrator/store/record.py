@@ -223,8 +223,9 @@ OF_THE_RUNNER = (
 class CellRecord(Model):
     """One finished cell. `scores` holds one object per axis, by the published keys.
 
-    `order_index` is the cell's place in the recorded order of its sweep, from 0. `imported` is None for a
-    cell that cab ran: then nothing of `OF_THE_RUNNER` is None, nor is `isolation`.
+    `order_index` is the cell's place in the recorded order of its sweep, from 0. `replay_of` is the cell
+    whose recorded answers this one was given, None where there was no replay. `imported` is None for a cell
+    that cab ran: then nothing of `OF_THE_RUNNER` is None, nor is `isolation`.
     """
 
     schema_version: Literal[1] = 1
@@ -237,6 +238,7 @@ class CellRecord(Model):
     scores: dict[str, JsonObject]
     attempts: tuple[Attempt, ...] = ()
     order_index: int = Field(ge=0)
+    replay_of: str | None = None
     imported: ImportedCell | None = None
 
     @property
@@ -281,10 +283,11 @@ class SweepRecord(Model):
     """One sweep, written before its first cell.
 
     `spec` is the resolved spec and `spec_digest` that of the file it came from. `pins` says which image id
-    each image name stood for; `tasks` and `adapters` are content digests by name. Every cell runs exactly
-    these. `prices` holds what each model costs, or why that is not known. `imported` is None for a sweep that
-    cab ran: then none of the others is. Of an imported one `order` is that of the published file and
-    `started_at` the start of its earliest published cell.
+    each image name stood for; `tasks`, `adapters` and (local) `models` are content digests by name. Every
+    cell runs exactly these. `prices` holds what each model costs, or why that is not known. `replay_of` is
+    the cell that a sweep of one cell replays. `imported` is None for a sweep that cab ran: then none of the
+    others is. Of an imported one `order` is that of the published file and `started_at` the start of its
+    earliest published cell.
     """
 
     schema_version: Literal[1] = 1
@@ -295,6 +298,7 @@ class SweepRecord(Model):
     pins: dict[str, Digest]
     tasks: dict[str, Digest] = Field(default_factory=dict)
     adapters: dict[str, Digest] = Field(default_factory=dict)
+    models: dict[str, Digest] = Field(default_factory=dict)
     order: tuple[str, ...]
     seed: int | None
     skipped: tuple[SkippedCell, ...] = ()
@@ -302,6 +306,7 @@ class SweepRecord(Model):
     prices: dict[str, Price | str] = Field(default_factory=dict)
     cab: Cab
     machine: Machine | None
+    replay_of: str | None = None
     imported: ImportedSweep | None = None
 
     @model_validator(mode="after")

@@ -237,4 +237,4 @@ def sweep(tmp_path: Path) -> SweepRecord:
     spec = tmp_path / "mine.yaml"
     spec.write_text(GOOD)
     loaded = load_spec(spec)
-    return start._record(start.Matrix.of(loaded.spec, "done-1", loaded), loaded.digest, {"base": DIGEST})
+    return start.sweep_record(start.Matrix.of(loaded.spec, "done-1", loaded), loaded.digest, {"base": DIGEST})

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.plan.spec import load_spec
-from orchestrator.run.start import Matrix, _record
+from orchestrator.run.start import Matrix, sweep_record
 from orchestrator.store.cells import CellStore
 from orchestrator.store.record import CellRecord, Claim, Identity, Isolation, Limits, Outcome, Timing
 
@@ -64,7 +64,7 @@ def _finished(results: Path, spec: Path) -> None:
     loaded = load_spec(spec)
     matrix = Matrix.of(loaded.spec, "done-1", loaded)
     store = CellStore(results, "done-1")
-    sweep = _record(matrix, loaded.digest, {"base": DIGEST, "noop": DIGEST})
+    sweep = sweep_record(matrix, loaded.digest, {"base": DIGEST, "noop": DIGEST})
     store.create(sweep)
     for cell in matrix.plan.cells:
         key = cell.key

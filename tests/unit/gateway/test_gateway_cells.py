@@ -130,7 +130,7 @@ def test_routes_that_make_no_sense_are_refused(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="unknown endpoint"):
             await server.open_cell(make_route(tmp_path))
         server.add_endpoint(Endpoint(name="up", base_url="http://127.0.0.1:1", key=""))
-        with pytest.raises(InputError, match="either"):
+        with pytest.raises(InputError, match="an endpoint, a script or a recording"):
             await server.open_cell(make_route(tmp_path, script=Script(kind="idle")))
         with pytest.raises(CabError):
             await server.open_cell(make_route(tmp_path, socket=tmp_path / "none" / "s"))

@@ -131,3 +131,15 @@ def test_a_stored_order_decides_what_of_the_plan_is_run():
     stored = plan().in_order([*order, "free-20261127/gone/none/polyglot/t0#run1"])
     assert [cell.cell_id for cell in stored.cells] == order
     assert [cell.order_index for cell in stored.cells] == list(range(len(order)))
+
+
+def test_a_local_model_is_asked_under_its_own_name_or_skipped():
+    models = ("local/tiny", "local/gone")
+    spec = SweepSpec.model_validate(
+        {"name": "l", "clis": ("aider", "noop"), "models": models, "tasks": ("polyglot/*",)}
+    )
+    unfit = {"local/gone": "the model has not been added"}
+    found = expand(spec, sweep_id="l-1", clis=CLIS, tasks=TASKS[:1], env={}, unfit=unfit)
+    asked = {cell.key.model: (cell.endpoint, cell.script) for cell in found.cells}
+    assert asked == {"local/tiny": ("local/tiny", None), "none": (None, None)}
+    assert found.skipped == (("l-1/aider/local/gone/polyglot/t0#run1", "the model has not been added"),)

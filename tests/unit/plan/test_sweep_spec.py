@@ -40,7 +40,9 @@ def test_the_free_sweep():
         "embedded/loop",
         "embedded/refuse",
         "embedded/false-claim",
+        "local/qwen2.5-coder-0.5b",
     ]
+    assert [model.id for model in spec.models if model.local] == ["local/qwen2.5-coder-0.5b"]
     assert spec.excludes(("aider", "embedded/loop", "polyglot/c"))
     assert not any(
         rule.covers((cli, "embedded/reference", "a/b")) for cli in spec.clis for rule in spec.exclude
@@ -84,6 +86,24 @@ def test_a_url_may_be_written_out(tmp_path):
 
 
 BAD = {
+    "name of a local model": (
+        "embedded/reference",
+        "local/a/b",
+        "4:5",
+        "'a/b' is no name of a local model",
+    ),
+    "local model at an endpoint": (
+        "openai/gpt-oss-120b",
+        "local/m",
+        "5:",
+        "a local model has no endpoint (leave endpoint out)",
+    ),
+    "endpoint named as a local model": (
+        "  hosted: {",
+        "  local/m: {base_url: {env: X}}\n  hosted: {",
+        "7:3",
+        "an endpoint's name cannot begin with local/",
+    ),
     # what is wrong: (replaced, by, line:column, what it says)
     "duplicate key": (
         "tasks:",

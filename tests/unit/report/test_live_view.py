@@ -9,7 +9,7 @@ import pytest
 from report_samples import SWEEP, entry
 from rich.console import Console
 
-from orchestrator.plan.expand import PlannedCell
+from orchestrator.plan.expand import PlannedCell, Recorded
 from orchestrator.plan.spec import Spending
 from orchestrator.report.live import (
     FINISHING,
@@ -280,7 +280,15 @@ def test_a_limited_call_that_was_stopped_goes_on_as_limited(tmp_path):
     ready = SimpleNamespace(
         matrix=SimpleNamespace(sweep_id=SWEEP),
         store=SimpleNamespace(root=tmp_path / SWEEP),
+        chosen=(),
         only=("noop/*", "a b"),
     )
     end = f" sweep resume {SWEEP} --only 'noop/*' --only 'a b' -r {tmp_path}"
     assert go_on(ready).endswith(end)
+
+
+def test_a_replay_that_was_stopped_begins_anew(tmp_path):
+    key = CellKey("opencode", "replay/m", "a/b")
+    recorded = Recorded("s/opencode/m/a/b#run1", tmp_path / "run1", "m")
+    ready = SimpleNamespace(chosen=[PlannedCell(key.cell_id(SWEEP), key, None, 0, recorded)])
+    assert go_on(ready).endswith(f" cell replay {tmp_path / 'run1'}")

@@ -1,10 +1,11 @@
 """The claim of a cell is the highest that nothing speaks against."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from orchestrator.plan.expand import PlannedCell
+from orchestrator.plan.expand import PlannedCell, Recorded
 from orchestrator.run.claim import claim_of
 from orchestrator.run.provenance import Provenance
 from orchestrator.store.names import CellKey
@@ -17,12 +18,21 @@ CLEAN = Provenance("0.1.0", "0" * 40, False, "linux/amd64", "6.1", 2, 1 << 33)
 USAGE = Usage(input=1, output=1)
 
 
-def claim(model="openai/gpt", *, usage=USAGE, provenance=CLEAN, **given):
+def claim(model="openai/gpt", *, usage=USAGE, provenance=CLEAN, recorded=None, **given):
     call = ModelCall(index=0, start=0, end=1, request_hash="h", usage=usage)
     scores = score(FACTS, Evidence(calls=[call]), outcome_counts=True)
-    cell = PlannedCell("s/c/m/t#run1", CellKey("opencode", model, "t"), None, 0)
+    cell = PlannedCell("s/c/m/t#run1", CellKey("opencode", model, "t"), None, 0, recorded)
     facts = {"uses_model": True, "proved": True, "build_id": "gpt-1"} | given
     return claim_of(cell, provenance, scores, **facts)
+
+
+def test_a_replay_is_no_result_of_a_model():
+    recorded = Recorded("s/opencode/openai/gpt/t#run1", Path("cells"), "openai/gpt")
+    said = claim("replay/openai/gpt", recorded=recorded)
+    assert (said.level, said.reasons) == (
+        "pipeline_only",
+        ("a replay of s/opencode/openai/gpt/t#run1: no model was asked",),
+    )
 
 
 def test_nothing_speaks_against_it():

@@ -109,3 +109,12 @@ def test_a_budget_is_used_up_by_either_part() -> None:
     assert budget.used_up
     assert Budget(Spending(tokens=1), tokens=1).used_up
     assert not Budget(tokens=10**9, usd=1e9).used_up
+
+
+def test_a_local_model_has_no_price_unless_the_file_gives_one() -> None:
+    free = {"id": "local/free", "price": {"input": 0, "output": 0}}
+    models = {"name": "l", "clis": ["aider"], "tasks": ["a"], "models": ["local/tiny", free]}
+    found = prices_of(SweepSpec.of_data(models), {})
+    assert found["local/tiny"] == "a local model runs on this machine, at no price"
+    assert isinstance(found["local/free"], Price)
+    assert found["local/free"].rates == [Rates(input=0, output=0)]

@@ -13,7 +13,7 @@ from orchestrator.plan.expand import PlannedCell
 from orchestrator.plan.spec import SweepSpec, load_spec
 from orchestrator.run import machine, start
 from orchestrator.run.grow import grow
-from orchestrator.run.start import Matrix, Options, Ready, _record, of_file, of_stored, plan_of
+from orchestrator.run.start import Matrix, Options, Ready, of_file, of_stored, plan_of, sweep_record
 from orchestrator.store.cells import CellStore
 from orchestrator.store.index import IndexEntry
 
@@ -162,7 +162,7 @@ def test_only_what_was_part_of_a_sweep_grows(tmp_path: Path, monkeypatch: pytest
         "endpoints": {"hosted": {"base_url": {"env": "CAB_TEST_URL"}}},
         "tasks": ["polyglot/python-reverse-string"],
     }
-    stored = _record(Matrix.of(SweepSpec.of_data(spec), "mine-1"), f"sha256:{'a' * 64}", {})
+    stored = sweep_record(Matrix.of(SweepSpec.of_data(spec), "mine-1"), f"sha256:{'a' * 64}", {})
     monkeypatch.setenv("CAB_TEST_URL", "http://127.0.0.1:1")
     more = Matrix.of(SweepSpec.of_data(spec | {"runs": 2}), "mine-1").plan
     grown = grow(stored, SweepSpec.of_data(spec), 2, more)
