@@ -1,5 +1,5 @@
-"""Between the wire of a CLI and that of an endpoint: requests are rewritten on their way up, answers on their way
-down. Which pairs there are stands here, for planning a sweep; what is said how, in the modules.
+"""Between the wire of a CLI and that of an endpoint: requests are rewritten on their way up, answers on
+their way down. Which pairs there are stands here, for planning a sweep; what is said how, in the modules.
 """
 
 from orchestrator.adapter import Wire

@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestrator.gateway.evidence import normalise_usage
 from orchestrator.gateway.sse import EventSplitter, event_data
-from orchestrator.gateway.translate.contract import Ending, Head, Segment, SegmentKind, Writer
+from orchestrator.gateway.translate.contract import Ending, Fault, Head, Segment, SegmentKind, Writer
 from orchestrator.gateway.wire import Failure
 from orchestrator.gateway.wires.chat import first_choice
 from orchestrator.gateway.wires.shared import (
@@ -25,15 +25,6 @@ from orchestrator.gateway.wires.shared import (
 
 NO_ANSWER = "the endpoint's response holds no answer of a model"
 
-STATUS = {
-    "rate_limited": 429,
-    "context_overflow": 400,
-    "bad_request": 400,
-    "key_refused": 401,
-    "upstream_5xx": 500,
-}
-"""The HTTP status of a failure that came in a response with another; else 502."""
-
 _TEXTS: tuple[tuple[SegmentKind, tuple[str, ...]], ...] = (
     ("reasoning", ("reasoning_content", "reasoning")),
     ("text", ("content",)),
@@ -42,8 +33,8 @@ _TEXTS: tuple[tuple[SegmentKind, tuple[str, ...]], ...] = (
 
 
 class AnswerTranslator:
-    """One answer on its way. `tag` tells the calls of this answer from those of others where the endpoint gives
-    none an id.
+    """One answer on its way. `tag` tells the calls of this answer from those of others where the endpoint
+    gives none an id.
 
     Segments are written one after the other, each as it grows. Chat does not say that a call has ended: the
     next segment is held until the arguments before it are whole JSON, or the answer ends. So however calls
@@ -97,14 +88,14 @@ class AnswerTranslator:
         if chunk.get("error"):
             self._over = True
             failure = openai_failure(200, json.dumps({"error": chunk["error"]}).encode())
-            return self.writer.error(failure, stated_message(chunk) or failure.detail)
+            return self.writer.error(Fault.of(failure, stated_message(chunk) or failure.detail))
         self._usage = cumulated(self._usage, chunk.get("usage"))
         choice = first_choice(chunk)
         out = self._begin(chunk) if choice else b""
         delta = choice.get("delta") or choice.get("message")
         for kind, names in _TEXTS:
-            if text := next(filter(None, (text_of(member(delta, name)) for name in names)), ""):
-                out += self._add(self._text(kind), text)
+            if said := next(filter(None, (text_of(member(delta, name)) for name in names)), ""):
+                out += self._add(self._text(kind), said)
         for part in _call_parts(delta):
             segment = self._call(part)
             arguments = member(part.get("function"), "arguments")
@@ -132,8 +123,8 @@ class AnswerTranslator:
         return last if last and last.kind == kind else self._new(Segment(kind, len(self._segments)))
 
     def _call(self, part: dict[str, Any]) -> Segment:
-        """The call that a delta belongs to; endpoints that leave out the index send whole calls, each with its
-        id.
+        """The call that a delta belongs to; endpoints that leave out the index send whole calls, each with
+        its id.
         """
         index = part.get("index")
         if not isinstance(index, int):
@@ -189,7 +180,7 @@ class AnswerTranslator:
             return b""
         self._over = True
         if not self._answered:
-            return self.writer.error(Failure("endpoint_down", NO_ANSWER), NO_ANSWER)
+            return self.writer.error(Fault.of(Failure("endpoint_down", NO_ANSWER), NO_ANSWER))
         out = self._advance(to_end=True)
         reason = self._reason or "stop"
         if self._calls and reason in ("stop", "function_call"):

@@ -1,5 +1,5 @@
-"""What the gateway asks of a translation. All of them end in chat completions: a wire as source is a module here,
-with a `Writer` for its answers in `<wire>_answer.py`.
+"""What the gateway asks of a translation. All of them end in chat completions: a wire as source is a module
+here, with a `Writer` for its answers in `<wire>_answer.py`.
 """
 
 from __future__ import annotations
@@ -63,6 +63,32 @@ class Ending:
     stop_sequence: str | None = None
 
 
+_STATUS = {
+    "rate_limited": 429,
+    "context_overflow": 400,
+    "bad_request": 400,
+    "key_refused": 401,
+    "upstream_5xx": 500,
+}
+"""The HTTP status of a failure that came in a response with another; else 502."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An endpoint's failure as a CLI is told of it."""
+
+    category: str
+    message: str
+    status: int
+
+    @classmethod
+    def of(cls, failure: Failure, message: str, status: int = 200) -> Fault:
+        """`status` is the response's own: that of a success or a redirection is replaced."""
+        if status < 400 or failure.category == "context_overflow":
+            status = _STATUS.get(failure.category, 502)
+        return cls(failure.category, message, status)
+
+
 class Writer(Protocol):
     """Writes one answer on the CLI's wire: each method gives the bytes of the stream that it makes due.
 
@@ -75,7 +101,7 @@ class Writer(Protocol):
 
     def begin(self, head: Head) -> bytes: ...
 
-    def open(self, segment: Segment) -> bytes: ...
+    def open(self, segment: Segment, /) -> bytes: ...
 
     def add(self, segment: Segment, part: str) -> bytes: ...
 
@@ -83,9 +109,18 @@ class Writer(Protocol):
 
     def end(self, ending: Ending) -> bytes: ...
 
-    def error(self, failure: Failure, message: str) -> bytes: ...
+    def error(self, fault: Fault) -> bytes: ...
 
     def whole(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A CLI's request: on some wires path and query are a part of it."""
+
+    request: dict[str, Any]
+    path: Path
+    query: str
 
 
 @dataclass(frozen=True)
@@ -104,11 +139,11 @@ class Translation(Protocol):
         """Whether chat completions have something that answers this path."""
         ...
 
-    def request(self, request: dict[str, Any], path: Path, query: str) -> Translated:
+    def request(self, asked: Asked) -> Translated:
         """Raises TranslationError."""
         ...
 
-    def error_body(self, status: int, failure: Failure, message: str) -> bytes:
+    def error_body(self, fault: Fault) -> bytes:
         """An endpoint's error in the CLI's shape."""
         ...
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs
 
-from orchestrator.gateway.translate.contract import Dropped, Translated, TranslationError
+from orchestrator.gateway.translate.contract import Asked, Dropped, Fault, Translated, TranslationError
 from orchestrator.gateway.translate.conversation import (
     Conversation,
     Part,
@@ -21,7 +21,7 @@ from orchestrator.gateway.translate.conversation import (
 )
 from orchestrator.gateway.translate.gemini_answer import GeminiWriter, error_of
 from orchestrator.gateway.translate.gemini_schema import json_schema
-from orchestrator.gateway.wire import Failure, Path
+from orchestrator.gateway.wire import Path
 from orchestrator.gateway.wires.gemini import spelled
 from orchestrator.gateway.wires.shared import member, objects, text_of
 
@@ -49,13 +49,14 @@ class FromGemini:
     def serves(self, path: Path) -> bool:
         return path.upstream.endswith((":generateContent", ":streamGenerateContent"))
 
-    def request(self, request: dict[str, Any], path: Path, query: str) -> Translated:
+    def request(self, asked: Asked) -> Translated:
+        request = asked.request
         if spelled(request, "cachedContent"):
             raise TranslationError("cachedContent needs an endpoint that keeps contents")
         dropped = Dropped()
         dropped.rest(request, _KNOWN)
         made: dict[str, Any] = {"messages": _messages(request, dropped)}
-        streamed = path.upstream.endswith(":streamGenerateContent")
+        streamed = asked.path.upstream.endswith(":streamGenerateContent")
         if streamed:
             made["stream"] = True
         made |= _generation(spelled(request, "generationConfig"), dropped)
@@ -65,11 +66,11 @@ class FromGemini:
             offered = [tool for tool in offered if tool["function"]["name"] in allowed]
         if offered:
             made |= {"tools": offered, **choice}
-        listed = streamed and parse_qs(query).get("alt") != ["sse"]
+        listed = streamed and parse_qs(asked.query).get("alt") != ["sse"]
         return Translated(made, tuple(dropped.names), GeminiWriter(listed=listed))
 
-    def error_body(self, status: int, failure: Failure, message: str) -> bytes:
-        return json.dumps(error_of(status, message)).encode()
+    def error_body(self, fault: Fault) -> bytes:
+        return json.dumps(error_of(fault)).encode()
 
 
 def _generation(config: Any, dropped: Dropped) -> dict[str, Any]:
@@ -99,7 +100,9 @@ def _generation(config: Any, dropped: Dropped) -> dict[str, Any]:
 
 @dataclass
 class _Open:
-    """Calls that have no result yet. Most have no id of their own: a result belongs to the first of its name."""
+    """Calls that have no result yet. Most have no id of their own: a result belongs to the first of its
+    name.
+    """
 
     calls: list[tuple[str, str]] = field(default_factory=list)
     count: int = 0
@@ -175,7 +178,7 @@ def _result(response: Any) -> str:
     """A tool's result: its one text where `output` or `error` holds all of it, else its JSON."""
     for name, mark in (("output", ""), ("error", "Error: ")):
         if isinstance(response, dict) and list(response) == [name] and isinstance(response[name], str):
-            return mark + response[name]
+            return f"{mark}{response[name]}"
     return json.dumps(response, ensure_ascii=False)
 
 

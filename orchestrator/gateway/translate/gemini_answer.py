@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from orchestrator.gateway.translate.answer import STATUS
-from orchestrator.gateway.translate.contract import Ending, Head, Segment
+from orchestrator.gateway.translate.contract import Ending, Fault, Head, Segment
 from orchestrator.gateway.translate.frames import event
-from orchestrator.gateway.wire import Failure
 from scorers.evidence import Usage
 
 _REASONS = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
@@ -27,8 +25,8 @@ _STATUS = {
 
 
 class GeminiWriter:
-    """`Writer` of generateContent. A call is told when it is whole, as the wire has it; `listed` is a stream that
-    is one JSON list.
+    """`Writer` of generateContent. A call is told when it is whole, as the wire has it; `listed` is a stream
+    that is one JSON list.
     """
 
     def __init__(self, *, listed: bool) -> None:
@@ -43,7 +41,7 @@ class GeminiWriter:
         self._head = {"modelVersion": head.model, "responseId": head.id}
         return b""
 
-    def open(self, segment: Segment) -> bytes:
+    def open(self, _: Segment, /) -> bytes:
         return b""
 
     def add(self, segment: Segment, part: str) -> bytes:
@@ -64,8 +62,8 @@ class GeminiWriter:
         self._last = {"candidates": [whole], **self._last, **self._head}
         return out + (b"]" if self._listed else b"")
 
-    def error(self, failure: Failure, message: str) -> bytes:
-        out = self._chunk(error_of(STATUS.get(failure.category, 502), message))
+    def error(self, fault: Fault) -> bytes:
+        out = self._chunk(error_of(fault))
         return out + (b"]" if self._listed else b"")
 
     def whole(self) -> dict[str, Any]:
@@ -83,10 +81,10 @@ class GeminiWriter:
         return f"{before}{json.dumps(chunk)}".encode()
 
 
-def error_of(status: int, message: str) -> dict[str, Any]:
+def error_of(fault: Fault) -> dict[str, Any]:
     """An error as this wire writes it."""
-    name = _STATUS.get(status, "UNAVAILABLE" if status >= 500 else "INVALID_ARGUMENT")
-    return {"error": {"code": status, "message": message, "status": name}}
+    name = _STATUS.get(fault.status, "UNAVAILABLE" if fault.status >= 500 else "INVALID_ARGUMENT")
+    return {"error": {"code": fault.status, "message": fault.message, "status": name}}
 
 
 def _part(segment: Segment, text: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from orchestrator.gateway.translate.contract import Dropped, Translated
+from orchestrator.gateway.translate.contract import Asked, Dropped, Fault, Translated
 from orchestrator.gateway.translate.conversation import (
     Conversation,
     Part,
@@ -18,7 +18,7 @@ from orchestrator.gateway.translate.conversation import (
     text_part,
 )
 from orchestrator.gateway.translate.messages_answer import MessagesWriter, error_of
-from orchestrator.gateway.wire import Failure, Path
+from orchestrator.gateway.wire import Path
 from orchestrator.gateway.wires.shared import member, objects, text_of
 
 _SAME = ("model", "stream", "temperature", "top_p", "max_tokens")
@@ -41,7 +41,8 @@ class FromMessages:
     def serves(self, path: Path) -> bool:
         return path.upstream == "/messages"
 
-    def request(self, request: dict[str, Any], path: Path, query: str) -> Translated:
+    def request(self, asked: Asked) -> Translated:
+        request = asked.request
         dropped = Dropped()
         dropped.rest(request, _KNOWN)
         made = {name: request[name] for name in _SAME if request.get(name) is not None}
@@ -54,8 +55,8 @@ class FromMessages:
             made |= _choice(request.get("tool_choice"))
         return Translated(made, tuple(dropped.names), MessagesWriter(request))
 
-    def error_body(self, status: int, failure: Failure, message: str) -> bytes:
-        return json.dumps(error_of(status, failure, message)).encode()
+    def error_body(self, fault: Fault) -> bytes:
+        return json.dumps(error_of(fault)).encode()
 
 
 def _output(request: dict[str, Any], dropped: Dropped) -> dict[str, Any]:
@@ -69,7 +70,7 @@ def _output(request: dict[str, Any], dropped: Dropped) -> dict[str, Any]:
         dropped.add("output_config.effort")
     form = member(config, "format") or request.get("output_format")
     if member(form, "type") == "json_schema":
-        made["response_format"] = json_format(form.get("schema"))
+        made["response_format"] = json_format(member(form, "schema"))
     elif form is not None:
         dropped.add("output_config.format")
     if isinstance(config, dict):
@@ -168,7 +169,7 @@ def _choice(choice: Any) -> dict[str, Any]:
         case "any":
             made["tool_choice"] = "required"
         case "tool":
-            made["tool_choice"] = chosen(text_of(choice.get("name")))
+            made["tool_choice"] = chosen(text_of(member(choice, "name")))
         case "auto" | "none" as same:
             made["tool_choice"] = same
     if member(choice, "disable_parallel_tool_use") is True:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.gateway.translate.answer import STATUS
-from orchestrator.gateway.translate.contract import Ending, Head, Segment
+from orchestrator.gateway.translate.contract import Ending, Fault, Head, Segment
 from orchestrator.gateway.translate.frames import named_event
-from orchestrator.gateway.wire import Failure
 from scorers.evidence import Usage
 
 _REASONS = {"length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
@@ -77,17 +75,18 @@ class MessagesWriter:
         last = named_event({"type": "message_delta", "delta": delta, "usage": usage})
         return last + named_event({"type": "message_stop"})
 
-    def error(self, failure: Failure, message: str) -> bytes:
-        return named_event(error_of(STATUS.get(failure.category, 502), failure, message))
+    def error(self, fault: Fault) -> bytes:
+        return named_event(error_of(fault))
 
     def whole(self) -> dict[str, Any]:
         return self._message
 
 
-def error_of(status: int, failure: Failure, message: str) -> dict[str, Any]:
+def error_of(fault: Fault) -> dict[str, Any]:
     """An error as this wire writes it."""
-    kind = _ERRORS.get(status, "api_error" if status >= 500 else "invalid_request_error")
-    if failure.category == "context_overflow" and OVERFLOW not in message:
+    kind = _ERRORS.get(fault.status, "api_error" if fault.status >= 500 else "invalid_request_error")
+    message = fault.message
+    if fault.category == "context_overflow" and OVERFLOW not in message:
         message = f"{OVERFLOW}: {message}"
     return {"type": "error", "error": {"type": kind, "message": message}}
 

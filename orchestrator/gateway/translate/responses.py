@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from orchestrator.gateway.translate.contract import Dropped, Translated, TranslationError
+from orchestrator.gateway.translate.contract import Asked, Dropped, Fault, Translated, TranslationError
 from orchestrator.gateway.translate.conversation import (
     Conversation,
     Part,
@@ -16,7 +16,7 @@ from orchestrator.gateway.translate.conversation import (
 )
 from orchestrator.gateway.translate.responses_answer import ResponsesWriter
 from orchestrator.gateway.translate.responses_tools import Tools
-from orchestrator.gateway.wire import Failure, Path
+from orchestrator.gateway.wire import Path
 from orchestrator.gateway.wires.shared import member, objects, text_of
 
 _SAME = ("model", "stream", "temperature", "top_p", "service_tier", "user")
@@ -39,7 +39,8 @@ class FromResponses:
     def serves(self, path: Path) -> bool:
         return path.upstream == "/responses"
 
-    def request(self, request: dict[str, Any], path: Path, query: str) -> Translated:
+    def request(self, asked: Asked) -> Translated:
+        request = asked.request
         for name in _STATEFUL:
             if request.get(name):
                 raise TranslationError(f"{name} needs an endpoint that keeps responses")
@@ -58,8 +59,8 @@ class FromResponses:
                 made["parallel_tool_calls"] = request["parallel_tool_calls"]
         return Translated(made, tuple(dropped.names), ResponsesWriter(request, tools))
 
-    def error_body(self, status: int, failure: Failure, message: str) -> bytes:
-        return json.dumps({"error": error_of(failure, message)}).encode()
+    def error_body(self, fault: Fault) -> bytes:
+        return json.dumps({"error": error_of(fault)}).encode()
 
 
 _CODES = {
@@ -70,10 +71,10 @@ _CODES = {
 }
 
 
-def error_of(failure: Failure, message: str) -> dict[str, Any]:
+def error_of(fault: Fault) -> dict[str, Any]:
     """An error as this wire writes it."""
-    kind, code = _CODES.get(failure.category, ("server_error", "server_error"))
-    return {"message": message, "type": kind, "param": None, "code": code}
+    kind, code = _CODES.get(fault.category, ("server_error", "server_error"))
+    return {"message": fault.message, "type": kind, "param": None, "code": code}
 
 
 def _generation(request: dict[str, Any], dropped: Dropped) -> dict[str, Any]:
@@ -88,9 +89,8 @@ def _generation(request: dict[str, Any], dropped: Dropped) -> dict[str, Any]:
     form = member(text, "format")
     match member(form, "type"):
         case "json_schema":
-            made["response_format"] = json_format(
-                form.get("schema"), form.get("name"), form.get("strict"), form.get("description")
-            )
+            stated = (member(form, name) for name in ("schema", "name", "strict", "description"))
+            made["response_format"] = json_format(*stated)
         case "json_object":
             made["response_format"] = {"type": "json_object"}
     return made

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.gateway.translate.contract import Ending, Head, Segment
+from orchestrator.gateway.translate.contract import Ending, Fault, Head, Segment
 from orchestrator.gateway.translate.frames import named_event
 from orchestrator.gateway.translate.responses_tools import Tool, Tools, free_text
-from orchestrator.gateway.wire import Failure
 from scorers.evidence import Usage
 
 _ECHOED: dict[str, Any] = {
@@ -54,9 +53,7 @@ class ResponsesWriter:
             "usage": None,
         }
         echoed = {name: request.get(name) for name in _ECHOED}
-        self._response |= {
-            name: _ECHOED[name] if value is None else value for name, value in echoed.items()
-        }
+        self._response |= {name: _ECHOED[name] if value is None else value for name, value in echoed.items()}
 
     def begin(self, head: Head) -> bytes:
         self._response |= {"id": f"resp_{head.id}", "created_at": head.created, "model": head.model}
@@ -113,8 +110,8 @@ class ResponsesWriter:
         }
         return self._event(f"response.{status}", response=self._response)
 
-    def error(self, failure: Failure, message: str) -> bytes:
-        error = {"code": ERROR_CODES.get(failure.category, "server_error"), "message": message}
+    def error(self, fault: Fault) -> bytes:
+        error = {"code": _CODES.get(fault.category, "server_error"), "message": fault.message}
         self._response |= {"status": "failed", "error": error}
         return self._event("response.failed", response=self._response)
 
@@ -172,7 +169,7 @@ class ResponsesWriter:
         return named_event({"type": kind, "sequence_number": number, **members})
 
 
-ERROR_CODES = {
+_CODES = {
     "rate_limited": "rate_limit_exceeded",
     "context_overflow": "context_length_exceeded",
     "bad_request": "invalid_prompt",

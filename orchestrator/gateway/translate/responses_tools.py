@@ -1,8 +1,8 @@
 """The tools of responses on chat completions, which have functions alone.
 
-A function stays one; a function of a namespace gets its name into its own. A custom tool, whose input is a free
-text, becomes a function of one text; a tool that the CLI itself runs but the wire knows by type (a shell, a
-patch) becomes a function of what its call holds. What only the endpoint can run is left out.
+A function stays one; a function of a namespace gets its name into its own. A custom tool, whose input is a
+free text, becomes a function of one text; a tool that the CLI itself runs but the wire knows by type (a
+shell, a patch) becomes a function of what its call holds. What only the endpoint can run is left out.
 """
 
 from __future__ import annotations
@@ -110,7 +110,10 @@ class Tools:
         hosted = next((hosted for hosted in _HOSTED if hosted.name == kind), None)
         if kind == "function":
             made = function(
-                flat_name(namespace, name), tool.get("description"), tool.get("parameters"), tool.get("strict")
+                flat_name(namespace, name),
+                tool.get("description"),
+                tool.get("parameters"),
+                tool.get("strict"),
             )
             self._add(made, Tool("function", name, namespace))
         elif kind == "custom":
@@ -146,12 +149,13 @@ class Tools:
             return {"tool_choice": choice}
         kind = member(choice, "type")
         if kind in ("function", "custom"):
-            return {"tool_choice": chosen(flat_name(choice.get("namespace"), text_of(choice.get("name"))))}
+            name = self.flat(member(choice, "namespace"), text_of(member(choice, "name")))
+            return {"tool_choice": chosen(name)}
         if kind in self.known:
             return {"tool_choice": chosen(kind)}
         if kind == "allowed_tools":
             dropped.add("tool_choice.tools")
-            return {"tool_choice": text_of(choice.get("mode")) or "auto"}
+            return {"tool_choice": text_of(member(choice, "mode")) or "auto"}
         if choice is not None:
             dropped.add(f"tool_choice[{kind}]")
         return {}
