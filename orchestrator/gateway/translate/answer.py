@@ -88,7 +88,8 @@ class AnswerTranslator:
         if chunk.get("error"):
             self._over = True
             failure = openai_failure(200, json.dumps({"error": chunk["error"]}).encode())
-            return self.writer.error(Fault.of(failure, stated_message(chunk) or failure.detail))
+            fault = Fault.of(failure, stated_message(chunk) or failure.detail)
+            return self._begin(chunk) + self.writer.error(fault)
         self._usage = cumulated(self._usage, chunk.get("usage"))
         choice = first_choice(chunk)
         out = self._begin(chunk) if choice else b""
@@ -180,7 +181,8 @@ class AnswerTranslator:
             return b""
         self._over = True
         if not self._answered:
-            return self.writer.error(Fault.of(Failure("endpoint_down", NO_ANSWER), NO_ANSWER))
+            fault = Fault.of(Failure("endpoint_down", NO_ANSWER), NO_ANSWER)
+            return self._begin({}) + self.writer.error(fault)
         out = self._advance(to_end=True)
         reason = self._reason or "stop"
         if self._calls and reason in ("stop", "function_call"):

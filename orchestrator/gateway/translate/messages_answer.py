@@ -37,7 +37,8 @@ class MessagesWriter:
     content_type = "text/event-stream; charset=utf-8"
 
     def __init__(self, request: dict[str, Any]) -> None:
-        self._stops = request.get("stop_sequences") or []
+        stops = request.get("stop_sequences")
+        self._stops = stops if isinstance(stops, list) else []
         self._refused = False
         self._message: dict[str, Any] = {
             "id": "",

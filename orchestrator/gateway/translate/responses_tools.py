@@ -147,7 +147,7 @@ class Tools:
         """The request's `tool_choice` on chat; {} where it says nothing that chat can say."""
         if isinstance(choice, str):
             return {"tool_choice": choice}
-        kind = member(choice, "type")
+        kind = text_of(member(choice, "type"))
         if kind in ("function", "custom"):
             name = self.flat(member(choice, "namespace"), text_of(member(choice, "name")))
             return {"tool_choice": chosen(name)}
@@ -181,5 +181,6 @@ def _described(tool: dict[str, Any]) -> str:
     text, form = text_of(tool.get("description")), tool.get("format")
     if member(form, "type") != "grammar":
         return text
-    grammar = f"`input` follows this {form.get('syntax')} grammar:\n{form.get('definition')}"
+    syntax, definition = text_of(member(form, "syntax")), text_of(member(form, "definition"))
+    grammar = f"`input` follows this {syntax} grammar:\n{definition}"
     return "\n\n".join(filter(None, (text, grammar)))

@@ -94,3 +94,5 @@ class ChatAnswer:
 
 
 ANSWERS = [ChatAnswer(*flags) for flags in itertools.product((False, True), repeat=4)]
+
+ASKS_STREAMED = ChatAnswer(streamed=True, tools=True, reasoning=True, usage=True)

@@ -1,5 +1,5 @@
-"""A translated stream is the same however the endpoint's came in pieces, and is complete or does not say that it
-is.
+"""A translated stream is the same however the endpoint's came in pieces, and does not say that it is complete
+where that one did not.
 """
 
 from __future__ import annotations
