@@ -103,6 +103,9 @@ class CellRoute(Message):
 
     `max_tokens` (input and output) and `max_usd` (at `price`, which it needs) count what calls stated that
     have ended: the call that reaches them is answered whole, each further one is refused.
+
+    Without `ask_usage` a stream is not asked for usage that its CLI does not ask for: the endpoint refuses
+    such a request.
     """
 
     cell_id: str
@@ -120,6 +123,7 @@ class CellRoute(Message):
     max_usd: float | None = None
     price: Price | None = None
     max_retries: int = 5
+    ask_usage: bool = True
 
 
 class RawCall(Message):
