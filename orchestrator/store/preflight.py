@@ -24,8 +24,8 @@ class PairResult(Model):
     `key` is the digest of what was tested: image, adapter, model, endpoint and handshake. `cause` is None of
     a compatible pair; `last_words` are the model's, of a pair that made no edit. `asks_usage` says whether
     the gateway may ask for the usage of a stream, `states_usage` whether every answer stated its own (None
-    where there was none). `tokens` is None where a call stated none, `known_tokens` the sum of those that did.
-    `taken_from` is the sweep whose handshake this was; None for the sweep's own.
+    where there was none). `tokens` is None where a call stated none, `known_tokens` the sum of those that
+    did. `taken_from` is the sweep whose handshake this was; None for the sweep's own.
     """
 
     cli: str

@@ -8,7 +8,6 @@ from orchestrator.run.outcome import CLI_NOT_STARTED, Outcome
 from orchestrator.store.preflight import Verdict
 from scorers.diff import parse
 from scorers.evidence import Evidence, ModelCall
-from scorers.tokens import consumes
 
 EDITED_FILE = "hello.txt"
 WORD = "cab-ready"
@@ -49,7 +48,7 @@ def judge(outcome: Outcome, evidence: Evidence) -> Finding:
         return Finding(
             "incompatible", outcome.name, _line(outcome.detail or "the endpoint refused the request")
         )
-    if any(consumes(call) for call in evidence.calls):
+    if any(call.error is None for call in evidence.calls):
         words = _line(evidence.final_message.text)
         said = f"the last words were: {words}" if words else "the model said nothing"
         detail = f"{EDITED_FILE} was not edited, by {_how(evidence)}; {said}"
