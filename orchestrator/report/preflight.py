@@ -61,8 +61,10 @@ def check(ready: Ready, *, again: bool = False, scripted: bool = False) -> tuple
     if todo:
         view.ends(preflight.record)
     left = apply(ready, pairs, preflight.record)
-    if left.held:
-        view.held(left, preflight.record)
+    if preflight.interrupted:
+        view.stopped(left)
+    elif left.held:
+        view.held(left, preflight.record, used_up=budget.used_up)
     return left, preflight.interrupted
 
 
@@ -90,13 +92,17 @@ class _View:
         spent = f"{count(record.known_tokens)} tokens, {cost}"
         self._line(f"preflight took {clock(time.monotonic() - self._began)}; spent so far: {spent}")
 
-    def held(self, left: Ready, record: PreflightRecord) -> None:
+    def stopped(self, left: Ready) -> None:
+        self._line(f"stopped; go on with: {go_on(left)}")
+
+    def held(self, left: Ready, record: PreflightRecord, *, used_up: bool) -> None:
         """Which endpoints kept cells from running, once for each with each model, and the mend."""
         faults = {(it.endpoint, it.model): it for it in record.pairs if it.verdict == "undecided"}
         for (endpoint, model), result in faults.items():
             mend = MENDS.get(result.cause or "", "it may pass")
             self._line(f"endpoint {endpoint}, model {model}: {result.cause}: {result.detail} ({mend})")
-        self._line(f"{plural(len(left.held), 'cell')} not run for that; then: {go_on(left)}")
+        why = "sweep_budget: " if used_up else ""
+        self._line(f"{why}{plural(len(left.held), 'cell')} not run; go on with: {go_on(left)}")
 
     def finishing(self) -> None:
         self._line(FINISHING)
