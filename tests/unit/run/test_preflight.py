@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -13,6 +14,8 @@ import pytest
 
 from orchestrator.errors import InputError
 from orchestrator.plan.spec import Spending, load_spec
+from orchestrator.report.preflight import check, print_preflight
+from orchestrator.report.summary import summary
 from orchestrator.run.bench import Bench
 from orchestrator.run.budget import Budget
 from orchestrator.run.outcome import Outcome
@@ -24,6 +27,7 @@ from orchestrator.run.preflight.pairs import Pair, decided, pairs_of, recall
 from orchestrator.run.start import Matrix, Options, Ready, plan_of, sweep_record
 from orchestrator.store.cells import CellStore
 from orchestrator.store.preflight import (
+    PREFLIGHT,
     PairResult,
     PreflightRecord,
     Verdict,
@@ -76,6 +80,24 @@ def result_of(pair: Pair, verdict: Verdict = "compatible", **changes: Any) -> Pa
         "at": NOW,
     }
     return PairResult(**(values | changes))
+
+
+def bench_of(matrix: Matrix) -> Bench:
+    """What needs neither engine nor gateway."""
+    nothing = cast(Any, None)
+    return Bench(
+        sweep_id="mine-1",
+        grader=nothing,
+        gateway=nothing,
+        pins=PINS,
+        tags={},
+        adapters=matrix.adapters,
+        adapter_digests={},
+        tasks={},
+        provenance=nothing,
+        engine_version="",
+        concurrency=1,
+    )
 
 
 def names(pairs: list[Pair]) -> set[tuple[str, str]]:
@@ -292,15 +314,7 @@ def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tupl
 
         monkeypatch.setattr(hands, "CellRun", Run)
         monkeypatch.setattr(hands, "check_ground", lambda *_: None)
-        bench = Bench(
-            "mine-1",
-            **dict.fromkeys(("grader", "gateway", "tags", "adapter_digests", "tasks"), cast(Any, None)),
-            pins=PINS,
-            adapters=ready.matrix.adapters,
-            provenance=cast(Any, None),
-            engine_version="",
-            concurrency=1,
-        )
+        bench = bench_of(ready.matrix)
         with CellStore(ready.store.root.parent, "mine-1") as store:
             store.open()
             result = Handshake(bench, store, pair.cell, False, pair.key).run()
@@ -343,3 +357,73 @@ def test_the_newest_of_several_results_counts(tmp_path: Path) -> None:
         found = result_of(pairs[0], cast(Verdict, verdict), at=NOW + timedelta(hours=number))
         write_preflight(place, PreflightRecord().with_result(found))
     assert decided(recall(ready, pairs))[pairs[0].name].verdict == "compatible"
+
+
+# ---- the whole, as a command has it ----
+
+
+@pytest.fixture
+def checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Ready, list[str]]]:
+    """`check` of a sweep whose handshakes find what is given by model; which of them were made."""
+    ready = ready_of(tmp_path)
+    ready = replace(ready, bench=bench_of(ready.matrix))
+    pairs = pairs_of(ready.todo, ready.matrix, PINS)
+
+    def call(found: Mapping[str, tuple[Verdict, str | None]], **options: Any) -> tuple[Ready, list[str]]:
+        made: list[str] = []
+
+        def run(self: Handshake) -> PairResult:
+            pair = next(it for it in pairs if it.cell == self.cell)
+            verdict, cause = found[pair.cell.key.model]
+            made.append(f"{pair.cell.key.cli} {pair.cell.key.model}")
+            return result_of(pair, verdict, cause=cause, detail=cause and "it said so")
+
+        monkeypatch.setattr(Handshake, "run", run)
+        left, interrupted = check(ready, **options)
+        assert not interrupted
+        return left, made
+
+    return call
+
+
+def test_a_refused_key_is_told_once_with_its_mend_and_asked_again(
+    checked: Callable[..., tuple[Ready, list[str]]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = {"a": ("undecided", "key_refused"), "v/b": ("compatible", None)}
+    left, made = checked(found)
+    assert len(made) == 3
+    assert {cell.key.model for cell in left.held} == {"a"}
+    said = capsys.readouterr().err
+    assert said.count("check the key that the endpoint's variable holds") == 1
+    assert "endpoint up, model a: key_refused: it said so" in said
+    assert "2 cells not run; go on with: cab sweep resume mine-1" in said
+    # What is known is not asked again, what was not told is.
+    assert {line.split()[1] for line in checked(found)[1]} == {"a"}
+    assert len(checked({"a": ("compatible", None), "v/b": ("compatible", None)}, again=True)[1]) == 4
+
+
+def test_a_sweep_of_scripted_models_is_left_as_it_is(tmp_path: Path) -> None:
+    ready = ready_of(tmp_path, SPEC.replace(", {id: a, endpoint: up}, {id: v/b, endpoint: up}", ""))
+    ready = replace(ready, bench=bench_of(ready.matrix))
+    assert check(ready) == (ready, False)
+    assert not (ready.store.root / PREFLIGHT).exists()
+
+
+def test_what_was_found_is_printed_as_a_table_and_as_data(
+    checked: Callable[..., tuple[Ready, list[str]]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    left, _ = checked({"a": ("incompatible", "no_edit"), "v/b": ("compatible", None)})
+    capsys.readouterr()
+    record = read_preflight(left.store.root)
+    print_preflight(left.matrix, record, as_json=False)
+    table = capsys.readouterr().out
+    assert "opencode × a: it said so" in table
+    assert "incompatible (no_edit)" in table
+    print_preflight(left.matrix, record, as_json=True)
+    data = json.loads(capsys.readouterr().out)
+    assert [it["verdict"] for it in data["pairs"]] == ["incompatible", "compatible"] * 2
+    assert {"cli": "noop", "model": "none"} in data["untested"]
+    assert data["known_usd"] == 2.0
+    assert [it["reason"] for it in summary(left.store)["skipped"]] == [
+        "incompatible (no_edit): it said so"
+    ] * 2
