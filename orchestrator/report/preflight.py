@@ -58,7 +58,7 @@ def check(ready: Ready, *, again: bool = False, scripted: bool = False) -> tuple
     view.begins(ready.matrix.sweep_id, todo, len(pairs))
     with interruptible(preflight, view):
         preflight.run()
-    if todo:
+    if todo and not preflight.interrupted:
         view.ends(preflight.record)
     left = apply(ready, pairs, preflight.record)
     if preflight.interrupted:
