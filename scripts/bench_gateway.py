@@ -39,7 +39,9 @@ ADDED_GOAL_MS = {1: (1.0, 3.0), 16: (5.0, None)}
 PEER_GOAL = {"mitmdump": 1.0, "LiteLLM": 20.0}
 """How many times what the gateway adds a peer should add, at the least."""
 MANY = 256
-START_GOAL_S, MEMORY_GOAL = 0.5, 1.1
+START_GOAL_S = 0.5
+MEMORY_GOAL = 1.25
+"""Room for calls that wait to be recorded; a leak of 200 bytes a call fails over 100,000 of them."""
 WARM_CALLS, SHORT_CALLS = 1000, 3000
 
 
@@ -160,13 +162,13 @@ def soak(calls: int) -> dict[str, Any]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         stack.enter_context(role("endpoint", address))
         socket, pid = stack.enter_context(hop("gateway", address, folder))
-        warm = 0
-        for done in range(0, calls + WARM_CALLS, WARM_CALLS):
+        resident = []
+        for _ in range(0, calls + WARM_CALLS, WARM_CALLS):
             for stream in (False, True):
                 asyncio.run(call_many(socket, WARM_CALLS // 2, 16, stream=stream))
-            warm = warm if done else resident_bytes(pid)
-        end = resident_bytes(pid)
-    return {"calls": calls, "warm_mib": warm / 2**20, "end_mib": end / 2**20, "ratio": end / warm}
+            resident.append(resident_bytes(pid) / 2**20)
+    warm, end = resident[0], resident[-1]
+    return {"calls": calls, "warm_mib": warm, "end_mib": end, "ratio": end / warm, "each_1000_mib": resident}
 
 
 def start_up() -> dict[str, float]:
@@ -217,6 +219,13 @@ def memory_goal(memory: dict[str, Any]) -> tuple[str, str]:
     return text, "met" if met else "clearly missed"
 
 
+def memory_line(memory: dict[str, Any]) -> str:
+    return (
+        f"Memory over {memory['calls']} calls: {memory['warm_mib']:.1f} MiB after {WARM_CALLS}, "
+        f"{memory['end_mib']:.1f} MiB at the end."
+    )
+
+
 HEADS = ("direct p50", "added p50", "least to most", "added p95", "× gateway", "first event", "CPU")
 
 
@@ -254,8 +263,7 @@ def further(found: dict[str, Any]) -> list[str]:
     return [
         f"First event of a stream that pauses after it, ms from its sending: {paused}.",
         f"{found['many_connections']} connections at once, plain and streamed: no error.",
-        f"Memory over {memory['calls']} calls: {memory['warm_mib']:.1f} MiB after the warm-up, "
-        f"{memory['end_mib']:.1f} MiB at the end.",
+        memory_line(memory),
         f"From start to ready: {start['s']:.2f} s, {start['ratio']:.2f} times an interpreter that imports "
         f"aiohttp and pydantic ({start['bare_s']:.2f} s).",
     ]
@@ -293,15 +301,16 @@ def markdown(found: dict[str, Any]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--calls", type=int, default=64, help="calls of each round (default 64)")
-    parser.add_argument("--rounds", type=int, default=5, help="rounds of each measurement (default 5)")
+    parser.add_argument("--calls", type=int, default=32, help="calls of each round (default 32)")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds of each measurement (default 3)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--write", type=Path, help="write the figures into this Markdown file as well")
     parser.add_argument("--soak", type=int, metavar="N", help="only the gateway's memory, over N calls")
     arguments = parser.parse_args()
     if arguments.soak:
         found: dict[str, Any] = soak(arguments.soak)
-        reached, lines = [memory_goal(found)], [json.dumps(found)]
+        reached = [memory_goal(found)]
+        lines = [memory_line(found)]
     else:
         found = bench(arguments.calls, arguments.rounds)
         reached, lines = goals(found), lines_of(found)
