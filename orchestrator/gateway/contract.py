@@ -104,6 +104,9 @@ class CellRoute(Message):
     `cli_wire` is what the CLI speaks; None: what its endpoint does. Where they differ the gateway translates.
     `max_tokens` (input and output) and `max_usd` (at `price`, which it needs) count what calls stated that
     have ended: the call that reaches them is answered whole, each further one is refused.
+
+    Without `ask_usage` a stream is not asked for usage that its CLI does not ask for: the endpoint refuses
+    such a request.
     """
 
     cell_id: str
@@ -122,6 +125,7 @@ class CellRoute(Message):
     price: Price | None = None
     max_retries: int = 5
     cli_wire: Wire | None = None
+    ask_usage: bool = True
 
 
 class RawCall(Message):

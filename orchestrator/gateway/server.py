@@ -25,7 +25,7 @@ from orchestrator.gateway.translate import reaches
 from orchestrator.gateway.translate.table import TRANSLATIONS
 from orchestrator.gateway.upstream import Clock, Source, SystemClock, Upstream, new_session
 from orchestrator.gateway.wire import WireFormat
-from orchestrator.gateway.wires import WIRES
+from orchestrator.gateway.wires import UNASKED_WIRES, WIRES
 from orchestrator.unix_socket import bound
 
 KEEPALIVE_S = 3600.0
@@ -33,6 +33,9 @@ KEEPALIVE_S = 3600.0
 
 CLOSE_GRACE_S = 0.05
 """Seconds for the handlers of a closed cell to end: its container is gone, so nobody reads their answers."""
+
+BACKLOG = 1024
+"""Connections that may wait to be accepted. One more is refused at once: a Unix socket does not try again."""
 
 Notify = Callable[[str, str], None]
 """Called with (event, cell_id)."""
@@ -125,7 +128,8 @@ class GatewayServer:
     def _wire(self, route: CellRoute) -> WireFormat:
         if route.replay is not None:
             return WIRES[route.replay.wire]
-        return WIRES[SCRIPTED_WIRE if route.script is not None else self._endpoint(route).wire]
+        wire = SCRIPTED_WIRE if route.script is not None else self._endpoint(route).wire
+        return (WIRES if route.ask_usage else UNASKED_WIRES)[wire]
 
     def _source(self, route: CellRoute) -> Source:
         if [route.script, route.endpoint, route.replay].count(None) != 2:
@@ -150,7 +154,9 @@ async def _listen(http: web.Server, route: CellRoute) -> asyncio.AbstractServer:
     """
     place = f"socket of cell {route.cell_id}"
     try:
-        listener = await asyncio.get_running_loop().create_unix_server(http, sock=bound(Path(route.socket)))
+        listener = await asyncio.get_running_loop().create_unix_server(
+            http, sock=bound(Path(route.socket)), backlog=BACKLOG
+        )
         Path(route.socket).chmod(0o600)
         if route.socket_owner != (os.geteuid(), os.getegid()):
             os.chown(route.socket, *route.socket_owner)
