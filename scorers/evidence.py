@@ -111,6 +111,9 @@ class Price(Model):
 LIMIT_ERRORS = {"limit": "calls", "limit_tokens": "tokens", "limit_usd": "usd"}
 """Categories of a call that cab refused since a limit was reached -> which limit."""
 
+OTHER_MODEL = "other_model"
+"""The category of a call that cab refused since it named another model than the cell's."""
+
 
 class Span(Model):
     """A stretch of time, in seconds since the cell's start."""
@@ -123,10 +126,15 @@ class ModelCall(Model):
     """One model call, as the gateway saw it.
 
     `error` is the category of the call's final failure: rate_limited, endpoint_down, upstream_5xx,
-    stream_cut, key_refused, context_overflow, bad_request, unauthorised, one of LIMIT_ERRORS (refused by
-    cab itself), client_gone, gateway (a fault of the gateway itself), replay_differs (not a call that was
-    recorded); else None. `waits` are the stretches in which the gateway waited for a rate limit or backed off
-    before a retry. `main` is False for side requests such as a title.
+    stream_cut, key_refused, context_overflow, bad_request, unauthorised, one of LIMIT_ERRORS or OTHER_MODEL
+    (refused by cab itself), client_gone, gateway (a fault of the gateway itself), replay_differs (not a call
+    that was recorded); else None. `waits` are the stretches in which the gateway waited for a rate limit or
+    backed off before a retry. `main` is False for side requests such as a title.
+
+    `request_model` is the model that the CLI named; with `other_model` it is not the cell's, and the call was
+    sent to the cell's model or refused. `reported_model` and `fingerprint` are the build that the answer
+    stated. `settings` are the generation settings that went upstream, by the wire's names; `settings_before`
+    says of each that cab set what the CLI had asked for, None for nothing.
     """
 
     index: int
@@ -138,8 +146,11 @@ class ModelCall(Model):
     main: bool = True
     request_hash: str
     request_model: str | None = None
+    other_model: bool = False
     reported_model: str | None = None
+    fingerprint: str | None = None
     settings: dict[str, Any] = Field(default_factory=dict)
+    settings_before: dict[str, Any] = Field(default_factory=dict)
     usage: Usage | None = None
     usage_raw: dict[str, Any] | None = None
     finish_reason: str | None = None

@@ -10,11 +10,11 @@ from math import fsum
 from typing import Any, Literal
 
 from scorers.axis import Axis
-from scorers.evidence import LIMIT_ERRORS, Evidence, Model, ModelCall
+from scorers.evidence import LIMIT_ERRORS, OTHER_MODEL, Evidence, Model, ModelCall
 from scorers.price import cost_usd
 
 ANSWERED_THEN_FAILED = {"stream_cut", "client_gone"}
-REFUSED_BY_CAB = {*LIMIT_ERRORS, "unauthorised"}
+REFUSED_BY_CAB = {*LIMIT_ERRORS, OTHER_MODEL, "unauthorised"}
 
 
 class TokenSums(Model):

@@ -15,11 +15,12 @@ from aiohttp import web
 from orchestrator.gateway.contract import CellRoute
 from orchestrator.gateway.evidence import normalise_usage
 from orchestrator.gateway.record import HEADERS_KEPT, CallInProgress, Recorder
+from orchestrator.gateway.settings import AS_THE_CLI_ASKS
 from orchestrator.gateway.upstream import Clock, Outgoing, Reply, Source, StreamCutError
 from orchestrator.gateway.wire import ErrorKind, Failure, Path, Shown, Target, WireFormat
 from orchestrator.gateway.wires.meters import Meter, PlainMeter, StreamMeter, Unread
 from orchestrator.gateway.wires.shared import bounded
-from scorers.evidence import LIMIT_ERRORS
+from scorers.evidence import LIMIT_ERRORS, OTHER_MODEL
 from scorers.price import cost_usd
 
 REQUEST_MAX = 256 << 20
@@ -36,8 +37,9 @@ PATH_MAX = 200
 """Characters of a request's path, and of its query, that are recorded."""
 
 _NOT_THE_CELLS_FAULT = frozenset(
-    ("rate_limited", "endpoint_down", "upstream_5xx", "stream_cut", "key_refused", "gateway")
+    ("rate_limited", "endpoint_down", "upstream_5xx", "stream_cut", "key_refused", "gateway", OTHER_MODEL)
 )
+_REFUSED = frozenset((*LIMIT_ERRORS, OTHER_MODEL, "unauthorised"))
 logger = logging.getLogger("gateway")
 
 
@@ -124,7 +126,7 @@ class Cell:
             if call.failure is not None and call.failure.category in _NOT_THE_CELLS_FAULT:
                 self.charged -= charge
             self._spend(call)
-            self.recorder.add(call)
+            self._record(call)
 
     async def _serve(self, call: CallInProgress, request: web.BaseRequest, path: Path) -> web.StreamResponse:
         body = await _read_body(request)
@@ -132,11 +134,16 @@ class Cell:
         if len(body) > REQUEST_MAX:
             return self._bad_request(call, 413, f"the request is larger than {REQUEST_MAX} bytes")
         try:
-            prepared = self.wire.prepare(body, self.route.model)
+            wanted = self.route.settings if path.generates else AS_THE_CLI_ASKS
+            prepared = self.wire.prepare(body, self.route.model, wanted)
         except ValueError as error:
             return self._bad_request(call, 400, f"not a request of this wire: {error}")
-        call.request, call.settings = prepared.request, prepared.settings
+        call.request = prepared.request
+        call.settings, call.settings_before = prepared.settings, prepared.settings_before
         call.request_model = path.model or bounded(prepared.request.get("model"))
+        call.other_model = _bare(call.request_model or self.route.model) != _bare(self.route.model)
+        if call.other_model and self.route.other_models == "refuse":
+            return self._refuse_model(call)
         query = _query_without_key(request.query_string)
         reply = await self.source.send(call, Outgoing(self.wire, path, query, request.headers, prepared.body))
         call.status, call.failure = reply.status, reply.failure
@@ -203,11 +210,22 @@ class Cell:
 
     def _refuse(self, request: web.BaseRequest, failure: Failure, status: int) -> None:
         """Record a call that the gateway refuses by itself."""
-        self.refused += 1
-        if self.refused <= REFUSED_RECORDS_MAX:
-            call = self._begin(request)
-            call.failure, call.status = failure, status
-            self.recorder.add(call)
+        call = self._begin(request)
+        call.failure, call.status = failure, status
+        self._record(call)
+
+    def _refuse_model(self, call: CallInProgress) -> web.Response:
+        message = f"the model {call.request_model!r} does not exist"
+        call.failure, call.status = Failure(OTHER_MODEL, message), 404
+        return self._answer(404, message, "model_not_found")
+
+    def _record(self, call: CallInProgress) -> None:
+        """Record a call that has ended; of those that the gateway refused by itself, the first ones."""
+        if call.failure is not None and call.failure.category in _REFUSED:
+            self.refused += 1
+            if self.refused > REFUSED_RECORDS_MAX:
+                return
+        self.recorder.add(call)
 
     def _bad_request(self, call: CallInProgress, status: int, message: str) -> web.Response:
         call.failure, call.status = Failure("bad_request", message), status
@@ -225,6 +243,11 @@ class Cell:
         expected = self.route.credential.encode()
         matches = [hmac.compare_digest(token.encode("utf-8", "replace"), expected) for token in offered]
         return any(matches)
+
+
+def _bare(model: str) -> str:
+    """A model's id without the word that Gemini's wire puts before it."""
+    return model.removeprefix("models/")
 
 
 async def _read_body(request: web.BaseRequest) -> bytes:

@@ -16,8 +16,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from orchestrator.adapter import Wire
+from orchestrator.adapter import OtherModels, Wire
 from orchestrator.gateway.scripts import ScriptKind
+from orchestrator.gateway.settings import GenerationSettings
 from scorers.evidence import Price
 
 
@@ -102,7 +103,8 @@ class CellRoute(Message):
     """One cell's way through the gateway. Exactly one of `endpoint` (a name), `script` and `replay` is set.
 
     `max_tokens` (input and output) and `max_usd` (at `price`, which it needs) count what calls stated that
-    have ended: the call that reaches them is answered whole, each further one is refused.
+    have ended: the call that reaches them is answered whole, each further one is refused. `settings` are set
+    on every request; one for another model is sent to the cell's or refused, as `other_models` says.
     """
 
     cell_id: str
@@ -120,6 +122,8 @@ class CellRoute(Message):
     max_usd: float | None = None
     price: Price | None = None
     max_retries: int = 5
+    settings: GenerationSettings = Field(default_factory=GenerationSettings)
+    other_models: OtherModels = "redirect"
 
 
 class RawCall(Message):
@@ -138,8 +142,11 @@ class RawCall(Message):
     main: bool = True
     request_hash: str
     request_model: str | None = None
+    other_model: bool = False
     reported_model: str | None = None
+    fingerprint: str | None = None
     settings: dict[str, Any] = Field(default_factory=dict)
+    settings_before: dict[str, Any] = Field(default_factory=dict)
     usage_raw: dict[str, Any] | None = None
     finish_reason: str | None = None
     refusal: str | None = None

@@ -24,6 +24,7 @@ from orchestrator.adapter import HOME, SOLUTION, WORKDIR, Launch, LaunchContext
 from orchestrator.errors import CellFault, NotStarted
 from orchestrator.gateway.client import read_calls, read_wire
 from orchestrator.gateway.contract import CellRoute, Replay
+from orchestrator.gateway.settings import AS_THE_CLI_ASKS
 from orchestrator.plan.expand import PlannedCell, Recorded
 from orchestrator.run.bench import Bench
 from orchestrator.run.collect import documents, write_manifest
@@ -307,6 +308,8 @@ class CellRun:
             max_usd=None if isinstance(self._price, str) else self.bench.spending.usd,
             price=None if isinstance(self._price, str) else self._price,
             max_retries=self.bench.call_retries,
+            settings=self.bench.settings.get(self.cell.key.model, AS_THE_CLI_ASKS),
+            other_models=self._adapter.other_models,
         )
 
     def _replay(self, recorded: Recorded) -> Replay:
