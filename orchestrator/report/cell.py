@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.cells import cell_len
@@ -35,7 +37,7 @@ from orchestrator.store.cells import read_cell
 from orchestrator.store.evidence import load_evidence, load_facts
 from orchestrator.store.published import ROW_FILE
 from orchestrator.store.record import CellRecord, ImportedCell
-from scorers.evidence import Evidence, ModelCall, TestResult, Verification
+from scorers.evidence import OTHER_MODEL, Evidence, ModelCall, TestResult, Verification
 
 MAX_TAIL_LINES = 20
 MAX_TESTS = 20
@@ -239,6 +241,16 @@ def _print_calls(out: Console, evidence: Evidence) -> None:
     out.print(table)
     if any(NOT_MEASURED in column.cells for column in columns):
         out.print(LEGEND)
+    _print_other_models(out, calls)
+
+
+def _print_other_models(out: Console, calls: Sequence[ModelCall]) -> None:
+    """What became of calls that named another model than the cell's."""
+    others = [call for call in calls if call.other_model]
+    asked = Counter((call.request_model or NOT_MEASURED, call.error == OTHER_MODEL) for call in others)
+    for (model, refused), amount in asked.items():
+        became = "refused" if refused else "sent to the cell's model"
+        out.print(safe_line(f"{plural(amount, 'call')} asked for {model}: {became}"), soft_wrap=True)
 
 
 def _first_byte(call: ModelCall) -> str:
@@ -268,13 +280,18 @@ def _print_provenance(out: Console, record: CellRecord) -> None:
         f"{identity.cli} {identity.cli_version} in {identity.container_image}, {identity.image_digest}",
     )
     _field(out, "graded in", f"{identity.verifier_digest}")
-    build = f"reported as {identity.model_build_id}" if identity.model_build_id else "reported no build"
+    builds = ", ".join(map(str, identity.model_builds)) or identity.model_build_id
+    build = f"reported as {builds}" if builds else "reported no build"
     _field(out, "model", f"{identity.model}, {build}")
     settings = identity.generation_settings
     for index, one in enumerate(settings[:MAX_SETTINGS]):
         _field(out, "" if index else "settings", json.dumps(one) if one else "none stated on the wire")
     if len(settings) > MAX_SETTINGS:
         _field(out, "", f"… {len(settings) - MAX_SETTINGS} more in cell.json")
+    if identity.settings_set:
+        _field(out, "", f"set by the sweep: {json.dumps(identity.settings_set)}")
+    for own in identity.settings_overridden:
+        _field(out, "", f"the CLI had asked for: {json.dumps(own)}")
     for item in identity.deviations:
         _field(out, "deviates", f"{item.what} ({item.reason})")
     commit = f"commit {identity.cab.commit[:12]}" if identity.cab.commit else "no commit"

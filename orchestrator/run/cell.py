@@ -329,7 +329,7 @@ class CellRun:
         self._calls = read_calls(calls, wire, self._anchor.origin, self._adapter.side_prompts)
         tools = tool_calls(read_wire(wire), self._calls)
         self._evidence |= {"calls": self._calls, "tool_calls": tools}
-        add_model_calls(tracer, span, self._calls)
+        add_model_calls(tracer, span, self._calls, self._adapter.wire or "chat")
         add_tool_calls(tracer, span, tools)
 
     def _collect(self, scratch: Path) -> Difference:
