@@ -51,6 +51,18 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class CliUsage:
+    """Tokens of the requests of its main thread, as a CLI itself states them. A margin is how far rounding
+    may have taken a number from what it was.
+    """
+
+    input: int
+    output: int
+    input_margin: int = 0
+    output_margin: int = 0
+
+
+@dataclass(frozen=True)
 class Deviation:
     """One way in which a measured run differs from the CLI as shipped, with what forces it."""
 
@@ -72,6 +84,8 @@ class Adapter:
     nothing is no reason: cab never takes it for success.
     `other_models` says what becomes of a request for another model than the cell's, such as a small one for
     titles: it is sent to the cell's model, or refused as unknown for a CLI that does without it.
+    `reported_usage` reads the CLI's own totals out of what it printed, None where that does not tell them.
+    The text is hostile and bounded. They are a cross-check alone: what counts is the wire.
     `needs_solution` mounts the task's reference solution at /solution, read-only: for baselines only.
     """
 
@@ -88,6 +102,7 @@ class Adapter:
     final_message: Literal["wire", "stdout"] = "wire"
     exit_code_tells: bool = True
     other_models: OtherModels = "redirect"
+    reported_usage: Callable[[str], CliUsage | None] | None = None
 
     def __post_init__(self) -> None:
         """Raises ValueError for what type checkers would refuse, and few adapters are checked by one."""

@@ -214,6 +214,15 @@ class AgentEnd(Model):
     max_rss_bytes: int | None = None
 
 
+class CliUsage(Model):
+    """What a CLI itself says that the requests of its main thread used; a margin is that of its rounding."""
+
+    input: int
+    output: int
+    input_margin: int = 0
+    output_margin: int = 0
+
+
 class Evidence(Model):
     """Everything a cell left behind, bounded and escaped by whoever shows it.
 
@@ -221,6 +230,7 @@ class Evidence(Model):
     come from `calls` and `tool_calls`. Changes, diff and documents count as measured when there is a
     `collect` phase. `documents` are the texts of documents that the agent left, by path; `diff` is git's
     unified diff. `price` is the model's, in force when the cell ran; without one `no_price` says why.
+    `cli_usage` is what the CLI itself says of its tokens; without it `no_cli_usage` says why.
     """
 
     phases: dict[str, Span] = Field(default_factory=dict)
@@ -239,3 +249,5 @@ class Evidence(Model):
     wire_recorded: bool = True
     price: Price | None = None
     no_price: str | None = None
+    cli_usage: CliUsage | None = None
+    no_cli_usage: str | None = None

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -86,6 +87,7 @@ def print_cell(cell_dir: Path, *, as_json: bool) -> None:
     _print_verification(out, evidence)
     out.print()
     print_scores(record.scores, out)
+    _print_cross_check(out, record)
     out.print()
     print_timeline(record.scores.get("latency", {}), evidence, out)
     out.print()
@@ -242,6 +244,15 @@ def _print_calls(out: Console, evidence: Evidence) -> None:
     if any(NOT_MEASURED in column.cells for column in columns):
         out.print(LEGEND)
     _print_other_models(out, calls)
+
+
+def _print_cross_check(out: Console, record: CellRecord) -> None:
+    """Where the CLI's own totals are not those of the wire. The wire's are the numbers."""
+    found: Any = record.scores.get("tokens", {}).get("cli")
+    if found and found["agrees"] is False:
+        said = f"{count(found['input'])} in, {count(found['output'])} out"
+        wire = f"{count(found['wire_input'])} in, {count(found['wire_output'])} out"
+        out.print(f"the CLI itself says {said}; the wire, of the same calls: {wire}", soft_wrap=True)
 
 
 def _print_other_models(out: Console, calls: Sequence[ModelCall]) -> None:

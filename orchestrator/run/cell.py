@@ -27,7 +27,7 @@ from orchestrator.gateway.contract import CellRoute, Replay
 from orchestrator.gateway.settings import AS_THE_CLI_ASKS
 from orchestrator.plan.expand import PlannedCell, Recorded
 from orchestrator.run.bench import Bench
-from orchestrator.run.collect import documents, write_manifest
+from orchestrator.run.collect import cli_usage, documents, write_manifest
 from orchestrator.run.grader import agent_user
 from orchestrator.run.home import archive
 from orchestrator.run.outcome import (
@@ -61,6 +61,7 @@ from scorers.score import Scores, score
 TTY = TtySize()
 TAIL_BYTES = 8_000
 MAX_MESSAGE_BYTES = 64_000
+PRINTED_BYTES = 4_000_000
 REPLAY_FILE = "replay.json"
 """Of a replay: which recorded calls were asked for, and the request that differs, if one does."""
 
@@ -349,6 +350,7 @@ class CellRun:
             "documents": documents(workdir, difference),
             "extra_git_dir": any(path.endswith("/.git") for path in after),
             "final_message": self._final_message(),
+            **cli_usage(self._adapter, tail_of(self.staging / "stdout.log", PRINTED_BYTES)),
             "stdout_tail": tail_of(self.staging / "stdout.log", TAIL_BYTES),
             "stderr_tail": tail_of(self.staging / "stderr.log", TAIL_BYTES),
         }
