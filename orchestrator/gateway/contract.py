@@ -102,6 +102,7 @@ class ReplayReport(Message):
 class CellRoute(Message):
     """One cell's way through the gateway. Exactly one of `endpoint` (a name), `script` and `replay` is set.
 
+    `cli_wire` is what the CLI speaks; None: what its endpoint does. Where they differ the gateway translates.
     `max_tokens` (input and output) and `max_usd` (at `price`, which it needs) count what calls stated that
     have ended: the call that reaches them is answered whole, each further one is refused. `settings` are set
     on every request; one for another model is sent to the cell's or refused, as `other_models` says.
@@ -124,11 +125,13 @@ class CellRoute(Message):
     max_retries: int = 5
     settings: GenerationSettings = Field(default_factory=GenerationSettings)
     other_models: OtherModels = "redirect"
+    cli_wire: Wire | None = None
 
 
 class RawCall(Message):
     """One model call as recorded. Times are `time.monotonic()` seconds, which all processes of a machine
-    share.
+    share. `wire` is the endpoint's. `cli_wire` is set where the CLI spoke another: then `request_hash` is of
+    the request as it was translated, and `dropped` names what was left out of it.
     """
 
     index: int
@@ -154,3 +157,5 @@ class RawCall(Message):
     error_detail: str | None = None
     attempts: int = 1
     waits: list[tuple[float, float]] = Field(default_factory=list)
+    cli_wire: Wire | None = None
+    dropped: list[str] = Field(default_factory=list)

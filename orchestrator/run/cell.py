@@ -22,7 +22,7 @@ from opentelemetry.sdk.trace import Span
 
 from orchestrator.adapter import HOME, SOLUTION, WORKDIR, Launch, LaunchContext
 from orchestrator.errors import CellFault, NotStarted
-from orchestrator.gateway.client import read_calls, read_wire
+from orchestrator.gateway.client import read_calls, read_wire, recorded_wire
 from orchestrator.gateway.contract import CellRoute, Replay
 from orchestrator.gateway.settings import AS_THE_CLI_ASKS
 from orchestrator.plan.expand import PlannedCell, Recorded
@@ -311,16 +311,18 @@ class CellRun:
             max_retries=self.bench.call_retries,
             settings=self.bench.settings.get(self.cell.key.model, AS_THE_CLI_ASKS),
             other_models=self._adapter.other_models,
+            cli_wire=self._adapter.wire,
         )
 
     def _replay(self, recorded: Recorded) -> Replay:
         assert self._adapter.wire is not None
+        wire_path = recorded.cell_dir / "wire.jsonl.gz"
         return Replay(
             cell_id=recorded.cell_id,
             calls_path=recorded.cell_dir / "calls.jsonl",
-            wire_path=recorded.cell_dir / "wire.jsonl.gz",
+            wire_path=wire_path,
             report_path=self.staging / REPLAY_FILE,
-            wire=self._adapter.wire,
+            wire=recorded_wire(wire_path) or self._adapter.wire,
             paced=recorded.paced,
         )
 
@@ -330,7 +332,7 @@ class CellRun:
         self._calls = read_calls(calls, wire, self._anchor.origin, self._adapter.side_prompts)
         tools = tool_calls(read_wire(wire), self._calls)
         self._evidence |= {"calls": self._calls, "tool_calls": tools}
-        add_model_calls(tracer, span, self._calls, self._adapter.wire or "chat")
+        add_model_calls(tracer, span, self._calls, recorded_wire(wire) or "chat")
         add_tool_calls(tracer, span, tools)
 
     def _collect(self, scratch: Path) -> Difference:

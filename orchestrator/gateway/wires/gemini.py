@@ -186,7 +186,7 @@ class GeminiWire:
     def conversation(self, request: dict[str, Any]) -> Conversation:
         contents = objects(request.get("contents"))
         parts = [part for content in contents for part in objects(content.get("parts"))]
-        system = text_of(member(_field(request, "systemInstruction"), "parts"))
+        system = text_of(member(spelled(request, "systemInstruction"), "parts"))
         calls, results = _paired(parts)
         return Conversation(
             opening=system or (text_of(contents[0].get("parts")) if contents else ""),
@@ -222,7 +222,7 @@ def _stated_wait(error: Any) -> float | None:
 
 
 def _call(part: dict[str, Any]) -> ToolRequest | None:
-    call = _field(part, "functionCall")
+    call = spelled(part, "functionCall")
     if not isinstance(call, dict):
         return None
     return tool_request(call.get("id"), call.get("name"), call.get("args"))
@@ -238,7 +238,7 @@ def _paired(parts: list[dict[str, Any]]) -> tuple[list[ToolRequest], dict[str, s
         if call := _call(part):
             call_id = call.call_id or f"{call.name}#{len(calls)}"
             calls.append(ToolRequest(call_id, call.name, call.arguments))
-        result = _field(part, "functionResponse")
+        result = spelled(part, "functionResponse")
         if isinstance(result, dict):
             stated, name = result.get("id"), result.get("name")
             open_calls = [call for call in calls if call.call_id not in results]
@@ -271,8 +271,8 @@ def _configured(config: Any, wanted: GenerationSettings) -> dict[str, Any]:
 
 
 def _stated(request: dict[str, Any]) -> dict[str, Any]:
-    config = _field(request, "generationConfig")
-    return settings({name: _field(config, name) for name in _CONFIG}, _CONFIG)
+    config = spelled(request, "generationConfig")
+    return settings({name: spelled(config, name) for name in _CONFIG}, _CONFIG)
 
 
 def _spelling(value: dict[str, Any], name: str) -> str:
@@ -281,7 +281,8 @@ def _spelling(value: dict[str, Any], name: str) -> str:
     return underscored if member(value, name) is None and underscored in value else name
 
 
-def _field(value: Any, name: str) -> Any:
+def spelled(value: Any, name: str) -> Any:
+    """A member by its name or, as clients may also write it, with underscores."""
     return value.get(_spelling(value, name)) if isinstance(value, dict) else None
 
 

@@ -199,3 +199,20 @@ def test_else_it_is_sent_to_the_cells_model_and_flagged(tmp_path: Path) -> None:
 def test_each_wire_refuses_a_model_in_its_own_words(wire: Wire, code: str) -> None:
     error = json.loads(WIRES[wire].error_body("no such model", "model_not_found"))["error"]
     assert code in (error.get("type"), error.get("status"))
+
+
+def test_a_translated_request_has_them_by_the_endpoints_names(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        settings = GenerationSettings(seed=7, max_output_tokens=64, reasoning_effort="none")
+        async with rig(tmp_path, json_reply(completion()), settings=settings, cli_wire="messages") as it:
+            body = {**TEXT["messages"], "model": "small", "max_tokens": 32000}
+            async with it.client.post("http://cell/v1/messages", json=body, headers=AUTH) as reply:
+                assert reply.status == 200
+            sent = it.seen[0].json
+            assert (sent["model"], sent["seed"], sent["reasoning_effort"]) == (MODEL, 7, "none")
+            assert 32000 not in sent.values()
+            (call,) = await it.close()
+            assert (call.request_model, call.other_model) == ("small", True)
+            assert 32000 in call.settings_before.values()
+
+    asyncio.run(scenario())
