@@ -106,6 +106,9 @@ class CellRoute(Message):
     `max_tokens` (input and output) and `max_usd` (at `price`, which it needs) count what calls stated that
     have ended: the call that reaches them is answered whole, each further one is refused. `settings` are set
     on every request; one for another model is sent to the cell's or refused, as `other_models` says.
+
+    Without `ask_usage` a stream is not asked for usage that its CLI does not ask for: the endpoint refuses
+    such a request.
     """
 
     cell_id: str
@@ -126,6 +129,7 @@ class CellRoute(Message):
     settings: GenerationSettings = Field(default_factory=GenerationSettings)
     other_models: OtherModels = "redirect"
     cli_wire: Wire | None = None
+    ask_usage: bool = True
 
 
 class RawCall(Message):

@@ -25,7 +25,7 @@ from orchestrator.gateway.translate import reaches
 from orchestrator.gateway.translate.table import TRANSLATIONS
 from orchestrator.gateway.upstream import Clock, Source, SystemClock, Upstream, new_session
 from orchestrator.gateway.wire import WireFormat
-from orchestrator.gateway.wires import WIRES
+from orchestrator.gateway.wires import UNASKED_WIRES, WIRES
 from orchestrator.unix_socket import bound
 
 KEEPALIVE_S = 3600.0
@@ -125,7 +125,8 @@ class GatewayServer:
     def _wire(self, route: CellRoute) -> WireFormat:
         if route.replay is not None:
             return WIRES[route.replay.wire]
-        return WIRES[SCRIPTED_WIRE if route.script is not None else self._endpoint(route).wire]
+        wire = SCRIPTED_WIRE if route.script is not None else self._endpoint(route).wire
+        return (WIRES if route.ask_usage else UNASKED_WIRES)[wire]
 
     def _source(self, route: CellRoute) -> Source:
         if [route.script, route.endpoint, route.replay].count(None) != 2:

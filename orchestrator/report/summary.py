@@ -17,6 +17,7 @@ from orchestrator.report.groups import pairs, row_of
 from orchestrator.store.cells import CellStore
 from orchestrator.store.files import store_errors, write_durably
 from orchestrator.store.index import IndexEntry
+from orchestrator.store.preflight import PREFLIGHT, incompatible_cells
 from scorers.aggregate import aggregate
 
 SUMMARY = "summary.json"
@@ -36,7 +37,7 @@ def summary(store: CellStore) -> dict[str, Any]:
     from scorers.composite import CAB_1, CAB_1_WEIGHTS, PUBLISHED, PUBLISHED_WEIGHTS
 
     sweep, entries = store.sweep(), in_order(store)
-    budget = budget_of(sweep, store)
+    budget, refused = budget_of(sweep, store), incompatible_cells(store)
     return {
         "sweep_id": sweep.sweep_id,
         "methodology_version": PUBLISHED if sweep.imported else scorers.METHODOLOGY_VERSION,
@@ -49,19 +50,20 @@ def summary(store: CellStore) -> dict[str, Any]:
         "model_changes": {
             model: [asdict(build) for build in builds] for model, builds in changes(entries).items()
         },
-        "budget": as_data(budget, len(sweep.order) - len(entries)) if budget else None,
-        "skipped": [cell.model_dump(mode="json") for cell in sweep.skipped],
+        "budget": as_data(budget, len(sweep.order) - len(entries) - len(refused)) if budget else None,
+        "skipped": [cell.model_dump(mode="json") for cell in (*sweep.skipped, *refused)],
     }
 
 
 def write_summary(store: CellStore) -> None:
-    """Write `summary.json`, whole or not at all; one that is newer than the index stays.
+    """Write `summary.json`, whole or not at all; one that is newer than what it is made of stays.
 
     Raises StoreError.
     """
     path = store.root / SUMMARY
     with store_errors(path):
-        if path.exists() and path.stat().st_mtime_ns > store.index_path.stat().st_mtime_ns:
+        made_of = [it for it in (store.index_path, store.root / PREFLIGHT) if it.exists()]
+        if path.exists() and all(path.stat().st_mtime_ns > it.stat().st_mtime_ns for it in made_of):
             return
         write_durably(path, json.dumps(summary(store), indent=1).encode() + b"\n")
 

@@ -30,7 +30,8 @@ class Bench:
     `pins` says which image id each name stands for, `tags` which tag that image has, `call_retries` how often
     the gateway tries a failed model call again, `prices` what each model costs or why that is not known,
     `settings` what each model's requests are to ask for, `spending` what one cell may spend; `servers` are
-    those of local models.
+    those of local models. `unasked` are the endpoints, each with a model, that are not asked for the usage of
+    a stream: preflight found that they refuse it.
     """
 
     sweep_id: str
@@ -51,4 +52,5 @@ class Bench:
     settings: Mapping[str, GenerationSettings] = field(default_factory=dict)
     spending: Spending = field(default_factory=Spending)
     require: tuple[Requirement, ...] = ()
+    unasked: frozenset[tuple[str, str]] = frozenset()
     span_exporter: SpanProcessor | None = None

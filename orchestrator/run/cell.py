@@ -87,12 +87,15 @@ class CellResult:
 
 @dataclass
 class CellRun:
-    """One try of one cell. `run` is called once; `cancel` may be called from another thread."""
+    """One try of one cell. `run` is called once; `cancel` may be called from another thread. What is not
+    `graded`, as a handshake of preflight, ends with what the CLI left: no verifier runs.
+    """
 
     bench: Bench
     cell: PlannedCell
     staging: Path
     on_stage: Callable[[str], None]
+    graded: bool = True
     _anchor: Anchor = field(default_factory=Anchor.now)
     _load: float = field(default_factory=lambda: os.getloadavg()[0])
     _evidence: dict[str, Any] = field(default_factory=dict)
@@ -161,7 +164,7 @@ class CellRun:
             with self._stage(tracer, Kind.COLLECT):
                 difference = self._collect(scratch.path)
             outcome = agent
-            if agent.rule.counted:
+            if agent.rule.counted and self.graded:
                 with self._stage(tracer, Kind.VERIFY):
                     outcome = self._verify(scratch.path, difference, agent)
             with self._stage(tracer, Kind.SCORE):
@@ -312,6 +315,7 @@ class CellRun:
             settings=self.bench.settings.get(self.cell.key.model, AS_THE_CLI_ASKS),
             other_models=self._adapter.other_models,
             cli_wire=self._adapter.wire,
+            ask_usage=(self.cell.endpoint, self.cell.model) not in self.bench.unasked,
         )
 
     def _replay(self, recorded: Recorded) -> Replay:

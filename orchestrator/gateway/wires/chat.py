@@ -68,9 +68,12 @@ _MOST = ("max_completion_tokens", "max_tokens")
 
 
 class ChatWire:
-    """`WireFormat` of chat completions."""
+    """`WireFormat` of chat completions. With `ask_usage`, streams are asked for usage on the CLI's behalf."""
 
     name: Wire = "chat"
+
+    def __init__(self, *, ask_usage: bool = True) -> None:
+        self._ask_usage = ask_usage
 
     def match(self, method: str, path: str, model: str) -> Path | None:
         if _CALL.search(path):
@@ -84,10 +87,11 @@ class ChatWire:
             raise ValueError("no list of messages")
         changes: dict[str, Any] = {"model": model, **renamed(wanted, _NAMES)}
         if wanted.max_output_tokens is not None:
-            asked = [name for name in _MOST if request.get(name) is not None] or _MOST[:1]
-            changes |= dict.fromkeys(asked, wanted.max_output_tokens)
+            named = [name for name in _MOST if request.get(name) is not None] or _MOST[:1]
+            changes |= dict.fromkeys(named, wanted.max_output_tokens)
         options = request.get("stream_options")
-        hide_usage = request.get("stream") is True and member(options, "include_usage") is not True
+        streams, asked = request.get("stream") is True, member(options, "include_usage") is True
+        hide_usage = self._ask_usage and streams and not asked
         if hide_usage:
             changes["stream_options"] = {
                 **(options if isinstance(options, dict) else {}),
