@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 
-.PHONY: help setup sweep test test-unit lint types format bench bench-docs clean
+.PHONY: help setup sweep test test-unit lint types format bench bench-docs bench-peers soak clean
 
 help: ## list these
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,13 +31,19 @@ format: ## put into the house style
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: setup ## cab and its gateway against their floors
+bench-peers: setup
+	@scripts/bench-peers.sh
+
+bench: bench-peers ## cab against its floor, its gateway against its floor and its peers
 	$(BIN)/python scripts/bench.py
 	$(BIN)/python scripts/bench_gateway.py
 
-bench-docs: setup ## the same, written into docs/speed*.md
+bench-docs: bench-peers ## the same, written into docs/speed*.md
 	$(BIN)/python scripts/bench.py --runs 15 --write docs/speed.md
 	$(BIN)/python scripts/bench_gateway.py --write docs/speed-gateway.md
+
+soak: setup ## the gateway's memory over 100,000 calls, some minutes
+	$(BIN)/python scripts/bench_gateway.py --soak 100000
 
 clean: ## remove what set-up and tests made here; results and the engine's images stay
 	rm -rf .venv build images.lock .mypy_cache .ruff_cache .pytest_cache .hypothesis

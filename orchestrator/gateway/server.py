@@ -34,6 +34,9 @@ KEEPALIVE_S = 3600.0
 CLOSE_GRACE_S = 0.05
 """Seconds for the handlers of a closed cell to end: its container is gone, so nobody reads their answers."""
 
+BACKLOG = 1024
+"""Connections that may wait to be accepted. One more is refused at once: a Unix socket does not try again."""
+
 Notify = Callable[[str, str], None]
 """Called with (event, cell_id)."""
 
@@ -151,7 +154,9 @@ async def _listen(http: web.Server, route: CellRoute) -> asyncio.AbstractServer:
     """
     place = f"socket of cell {route.cell_id}"
     try:
-        listener = await asyncio.get_running_loop().create_unix_server(http, sock=bound(Path(route.socket)))
+        listener = await asyncio.get_running_loop().create_unix_server(
+            http, sock=bound(Path(route.socket)), backlog=BACKLOG
+        )
         Path(route.socket).chmod(0o600)
         if route.socket_owner != (os.geteuid(), os.getegid()):
             os.chown(route.socket, *route.socket_owner)

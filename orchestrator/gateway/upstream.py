@@ -236,7 +236,7 @@ class Upstream:
         cut: StreamCutError | None = None
         try:
             try:
-                async for data, _ in response.content.iter_chunks():
+                async for data in response.content.iter_any():
                     clean = scrub.feed(data)
                     if clean and (passed := joined.feed(clean) if joined else clean):
                         yield passed
