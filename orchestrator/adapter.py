@@ -19,6 +19,9 @@ from orchestrator.errors import InputError
 
 Wire = Literal["chat", "responses", "messages", "gemini"]
 
+OtherModels = Literal["redirect", "refuse"]
+"""What becomes of a request for another model than the cell's."""
+
 HOME = "/home/agent"
 WORKDIR = "/workdir"
 SOLUTION = "/solution"
@@ -48,6 +51,18 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class CliUsage:
+    """Tokens of the requests of its main thread, as a CLI itself states them. A margin is how far rounding
+    may have taken a number from what it was.
+    """
+
+    input: int
+    output: int
+    input_margin: int = 0
+    output_margin: int = 0
+
+
+@dataclass(frozen=True)
 class Deviation:
     """One way in which a measured run differs from the CLI as shipped, with what forces it."""
 
@@ -67,6 +82,10 @@ class Adapter:
     A CLI that asks no model has `wire` None, and `final_message` "stdout": nothing of it is on a wire.
     `exit_code_tells` is False for a CLI that ends with other codes than 0 though nothing crashed. That 0 says
     nothing is no reason: cab never takes it for success.
+    `other_models` says what becomes of a request for another model than the cell's, such as a small one for
+    titles: it is sent to the cell's model, or refused as unknown for a CLI that does without it.
+    `reported_usage` reads the CLI's own totals out of what it printed, None where that does not tell them.
+    The text is hostile and bounded. They are a cross-check alone: what counts is the wire.
     `needs_solution` mounts the task's reference solution at /solution, read-only: for baselines only.
     """
 
@@ -82,6 +101,8 @@ class Adapter:
     needs_solution: bool = False
     final_message: Literal["wire", "stdout"] = "wire"
     exit_code_tells: bool = True
+    other_models: OtherModels = "redirect"
+    reported_usage: Callable[[str], CliUsage | None] | None = None
 
     def __post_init__(self) -> None:
         """Raises ValueError for what type checkers would refuse, and few adapters are checked by one."""
@@ -89,6 +110,9 @@ class Adapter:
             raise ValueError(f"wire is {self.wire!r}; known: None, {', '.join(get_args(Wire))}")
         if self.final_message not in ("wire", "stdout"):
             raise ValueError(f"final_message is {self.final_message!r}; known: wire, stdout")
+        if self.other_models not in get_args(OtherModels):
+            known = ", ".join(get_args(OtherModels))
+            raise ValueError(f"other_models is {self.other_models!r}; known: {known}")
         if self.wire is None and self.final_message == "wire":
             raise ValueError('wire is None, so nothing is said on it: final_message must be "stdout"')
 

@@ -111,6 +111,9 @@ class Price(Model):
 LIMIT_ERRORS = {"limit": "calls", "limit_tokens": "tokens", "limit_usd": "usd"}
 """Categories of a call that cab refused since a limit was reached -> which limit."""
 
+OTHER_MODEL = "other_model"
+"""The category of a call that cab refused since it named another model than the cell's."""
+
 
 class Span(Model):
     """A stretch of time, in seconds since the cell's start."""
@@ -123,11 +126,17 @@ class ModelCall(Model):
     """One model call, as the gateway saw it.
 
     `error` is the category of the call's final failure: rate_limited, endpoint_down, upstream_5xx,
-    stream_cut, key_refused, context_overflow, bad_request, unauthorised, one of LIMIT_ERRORS (refused by
-    cab itself), client_gone, gateway (a fault of the gateway itself), replay_differs (not a call that was
-    recorded); else None. `waits` are the stretches in which the gateway waited for a rate limit or backed off
-    before a retry. `main` is False for side requests such as a title. `cli_wire` is set where the call was
-    translated from the CLI's wire to the endpoint's; `dropped` names what of the request had no place there.
+    stream_cut, key_refused, context_overflow, bad_request, unauthorised, one of LIMIT_ERRORS or OTHER_MODEL
+    (refused by cab itself), client_gone, gateway (a fault of the gateway itself), replay_differs (not a call
+    that was recorded); else None. `waits` are the stretches in which the gateway waited for a rate limit or
+    backed off before a retry. `main` is False for side requests such as a title. `cli_wire` is set where the
+    call was translated from the CLI's wire to the endpoint's; `dropped` names what of the request had no
+    place there.
+
+    `request_model` is the model that the CLI named; with `other_model` it is not the cell's, and the call was
+    sent to the cell's model or refused. `reported_model` and `fingerprint` are the build that the answer
+    stated. `settings` are the generation settings that went upstream, by the wire's names; `settings_before`
+    says of each that cab set what the CLI had asked for, None for nothing.
     """
 
     index: int
@@ -139,8 +148,11 @@ class ModelCall(Model):
     main: bool = True
     request_hash: str
     request_model: str | None = None
+    other_model: bool = False
     reported_model: str | None = None
+    fingerprint: str | None = None
     settings: dict[str, Any] = Field(default_factory=dict)
+    settings_before: dict[str, Any] = Field(default_factory=dict)
     usage: Usage | None = None
     usage_raw: dict[str, Any] | None = None
     finish_reason: str | None = None
@@ -206,6 +218,15 @@ class AgentEnd(Model):
     max_rss_bytes: int | None = None
 
 
+class CliUsage(Model):
+    """What a CLI itself says that the requests of its main thread used; a margin is that of its rounding."""
+
+    input: int
+    output: int
+    input_margin: int = 0
+    output_margin: int = 0
+
+
 class Evidence(Model):
     """Everything a cell left behind, bounded and escaped by whoever shows it.
 
@@ -213,6 +234,7 @@ class Evidence(Model):
     come from `calls` and `tool_calls`. Changes, diff and documents count as measured when there is a
     `collect` phase. `documents` are the texts of documents that the agent left, by path; `diff` is git's
     unified diff. `price` is the model's, in force when the cell ran; without one `no_price` says why.
+    `cli_usage` is what the CLI itself says of its tokens; without it `no_cli_usage` says why.
     """
 
     phases: dict[str, Span] = Field(default_factory=dict)
@@ -231,3 +253,5 @@ class Evidence(Model):
     wire_recorded: bool = True
     price: Price | None = None
     no_price: str | None = None
+    cli_usage: CliUsage | None = None
+    no_cli_usage: str | None = None

@@ -10,11 +10,11 @@ from math import fsum
 from typing import Any, Literal
 
 from scorers.axis import Axis
-from scorers.evidence import LIMIT_ERRORS, Evidence, Model, ModelCall
+from scorers.evidence import LIMIT_ERRORS, OTHER_MODEL, CliUsage, Evidence, Model, ModelCall
 from scorers.price import cost_usd
 
 ANSWERED_THEN_FAILED = {"stream_cut", "client_gone"}
-REFUSED_BY_CAB = {*LIMIT_ERRORS, "unauthorised"}
+REFUSED_BY_CAB = {*LIMIT_ERRORS, OTHER_MODEL, "unauthorised"}
 
 
 class TokenSums(Model):
@@ -23,10 +23,22 @@ class TokenSums(Model):
     total_tokens: int = 0
 
 
+class CrossCheck(CliUsage):
+    """The CLI's own totals beside those of the wire for the same calls; `agrees` within the CLI's rounding.
+    The wire's are None, and so is `agrees`, where a call stated no usage.
+    """
+
+    wire_input: int | None
+    wire_output: int | None
+    agrees: bool | None
+
+
 class Tokens(Axis):
     """Normalised sums over the counted calls. `prompt_tokens` includes cache reads and writes,
     `completion_tokens` includes reasoning. `usage_raw` holds what the upstream stated, call by call.
     `cost_usd` is what the counted calls cost at the price that `cost_source` names.
+
+    `cli` is a cross-check that no number is taken from: the CLI's own totals of its main thread.
 
     `model_calls` counts the calls sent upstream, `calls_failed` those of them that ended in an error.
     """
@@ -47,6 +59,7 @@ class Tokens(Axis):
     source: Literal["wire"] | None
     cost_usd: float | None = None
     cost_source: str | None = None
+    cli: CrossCheck | None = None
 
 
 def score(evidence: Evidence, passed: Literal[0, 1] | None) -> Tokens:
@@ -86,7 +99,26 @@ def score(evidence: Evidence, passed: Literal[0, 1] | None) -> Tokens:
         source="wire",
         cost_usd=cost,
         cost_source=cost_source,
+        cli=_cross_check(evidence, counted, reasons),
         reasons=reasons,
+    )
+
+
+def _cross_check(evidence: Evidence, counted: list[ModelCall], reasons: dict[str, str]) -> CrossCheck | None:
+    said = evidence.cli_usage
+    if said is None:
+        reasons["cli"] = evidence.no_cli_usage or "what the CLI itself states was not read"
+        return None
+    main = [call for call in counted if call.main]
+    if any(call.usage is None for call in main):
+        return CrossCheck(**said.model_dump(), wire_input=None, wire_output=None, agrees=None)
+    wire = _known(main)
+    return CrossCheck(
+        **said.model_dump(),
+        wire_input=wire.prompt_tokens,
+        wire_output=wire.completion_tokens,
+        agrees=abs(said.input - wire.prompt_tokens) <= said.input_margin
+        and abs(said.output - wire.completion_tokens) <= said.output_margin,
     )
 
 

@@ -5,7 +5,12 @@ file is named, so it takes those into the chat that the message or the model men
 when no model answered; whether one did is known from the gateway. Any other code is a crash.
 """
 
-from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext
+import re
+
+from orchestrator.adapter import Adapter, CliUsage, Deviation, Launch, LaunchContext
+
+_AMOUNT = r"(\d{1,9}(?:\.\d)?k?)"
+_TOKENS = re.compile(rf"Tokens: {_AMOUNT} sent,(?: {_AMOUNT} cache (?:write|hit),)* {_AMOUNT} received\.")
 
 
 def launch(context: LaunchContext) -> Launch:
@@ -18,6 +23,26 @@ def launch(context: LaunchContext) -> Launch:
     )
 
 
+def reported_usage(printed: str) -> CliUsage | None:
+    """The sum of aider's lines `Tokens: 7.2k sent, 105 received.`, one a message; thousands are rounded."""
+    lines = [(_tokens(line[1]), _tokens(line[3])) for line in _TOKENS.finditer(printed)]
+    if not lines:
+        return None
+    return CliUsage(
+        input=sum(sent for (sent, _), _ in lines),
+        output=sum(received for _, (received, _) in lines),
+        input_margin=sum(margin for (_, margin), _ in lines),
+        output_margin=sum(margin for _, (_, margin) in lines),
+    )
+
+
+def _tokens(said: str) -> tuple[int, int]:
+    """A number as aider writes it, and how far it may be off: `105`, `7.2k`, `12k`."""
+    if not said.endswith("k"):
+        return int(float(said)), 0
+    return round(float(said[:-1]) * 1000), 50 if "." in said else 500
+
+
 ADAPTER = Adapter(
     name="aider",
     version="0.86.2",
@@ -26,6 +51,7 @@ ADAPTER = Adapter(
     tty=True,
     state_globs=("/.aider.chat.history.md", "/.aider.input.history", "/.aider.tags.cache.v*/"),
     state_lines={".gitignore": (".aider*", ".env")},
+    reported_usage=reported_usage,
     side_prompts=(
         "generates concise, one-line Git commit messages",
         "*Briefly* summarize this partial conversation",

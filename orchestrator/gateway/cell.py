@@ -16,13 +16,14 @@ from aiohttp import web
 from orchestrator.gateway.contract import CellRoute
 from orchestrator.gateway.evidence import normalise_usage
 from orchestrator.gateway.record import HEADERS_KEPT, CallInProgress, Recorder
+from orchestrator.gateway.settings import AS_THE_CLI_ASKS
 from orchestrator.gateway.translate.contract import Asked, Translation, TranslationError
 from orchestrator.gateway.translate.passage import Passage, passed_headers
 from orchestrator.gateway.upstream import Clock, Outgoing, Reply, Source, StreamCutError
 from orchestrator.gateway.wire import ErrorKind, Failure, Path, Prepared, Shown, Target, WireFormat
 from orchestrator.gateway.wires.meters import Meter, PlainMeter, StreamMeter, Unread
 from orchestrator.gateway.wires.shared import bounded
-from scorers.evidence import LIMIT_ERRORS
+from scorers.evidence import LIMIT_ERRORS, OTHER_MODEL
 from scorers.price import cost_usd
 
 REQUEST_MAX = 256 << 20
@@ -39,8 +40,9 @@ PATH_MAX = 200
 """Characters of a request's path, and of its query, that are recorded."""
 
 _NOT_THE_CELLS_FAULT = frozenset(
-    ("rate_limited", "endpoint_down", "upstream_5xx", "stream_cut", "key_refused", "gateway")
+    ("rate_limited", "endpoint_down", "upstream_5xx", "stream_cut", "key_refused", "gateway", OTHER_MODEL)
 )
+_REFUSED = frozenset((*LIMIT_ERRORS, OTHER_MODEL, "unauthorised"))
 TRANSLATED_PATH = Path("call", "/chat/completions")
 """Where translated requests go: all translations end in chat completions."""
 
@@ -145,7 +147,7 @@ class Cell:
             if call.failure is not None and call.failure.category in _NOT_THE_CELLS_FAULT:
                 self.charged -= charge
             self._spend(call)
-            self.recorder.add(call)
+            self._record(call)
 
     async def _serve(self, call: CallInProgress, request: web.BaseRequest, path: Path) -> web.StreamResponse:
         body = await _read_body(request)
@@ -161,6 +163,9 @@ class Cell:
             return self._bad_request(call, 400, f"not a request of this wire: {error}")
         prepared = asked.prepared
         call.request, call.settings = prepared.request, prepared.settings
+        call.settings_before = prepared.settings_before
+        if call.other_model and self.route.other_models == "refuse":
+            return self._refuse_model(call)
         headers = request.headers if asked.passage is None else _own_headers(request.headers)
         out = Outgoing(self.wire, asked.path, asked.query, headers, prepared.body)
         reply = await self.source.send(call, out)
@@ -174,8 +179,12 @@ class Cell:
 
     def _asked(self, call: CallInProgress, body: bytes, path: Path, query: str) -> Up:
         """The request as it goes upstream. Raises ValueError, of which TranslationError is one."""
-        stated = self.cli_wire.prepare(body, self.route.model)
+        wanted = self.route.settings if path.generates else AS_THE_CLI_ASKS
+        # Where it is translated, what is wanted is set on the request that goes upstream.
+        own = wanted if self.translation is None else AS_THE_CLI_ASKS
+        stated = self.cli_wire.prepare(body, self.route.model, own)
         call.request_model = path.model or bounded(stated.request.get("model"))
+        call.other_model = _bare(call.request_model or self.route.model) != _bare(self.route.model)
         if self.translation is None:
             return Up(stated, path, query)
         translated = self.translation.request(Asked(stated.request, path, query))
@@ -183,7 +192,7 @@ class Cell:
             "utf-8", "surrogatepass"
         )
         call.cli_wire, call.dropped = self.cli_wire.name, list(translated.dropped)
-        prepared = self.wire.prepare(call.request_body, self.route.model)
+        prepared = self.wire.prepare(call.request_body, self.route.model, wanted)
         return Up(prepared, TRANSLATED_PATH, "", Passage(self.translation, translated))
 
     async def _pass_on(
@@ -283,11 +292,22 @@ class Cell:
 
     def _refuse(self, request: web.BaseRequest, failure: Failure, status: int) -> None:
         """Record a call that the gateway refuses by itself."""
-        self.refused += 1
-        if self.refused <= REFUSED_RECORDS_MAX:
-            call = self._begin(request)
-            call.failure, call.status = failure, status
-            self.recorder.add(call)
+        call = self._begin(request)
+        call.failure, call.status = failure, status
+        self._record(call)
+
+    def _refuse_model(self, call: CallInProgress) -> web.Response:
+        message = f"the model {call.request_model!r} does not exist"
+        call.failure, call.status = Failure(OTHER_MODEL, message), 404
+        return self._answer(404, message, "model_not_found")
+
+    def _record(self, call: CallInProgress) -> None:
+        """Record a call that has ended; of those that the gateway refused by itself, the first ones."""
+        if call.failure is not None and call.failure.category in _REFUSED:
+            self.refused += 1
+            if self.refused > REFUSED_RECORDS_MAX:
+                return
+        self.recorder.add(call)
 
     def _untranslatable(self, call: CallInProgress, message: str) -> web.Response:
         """The CLI asked for nothing wrong: it is cab that cannot bring it to this endpoint."""
@@ -310,6 +330,11 @@ class Cell:
         expected = self.route.credential.encode()
         matches = [hmac.compare_digest(token.encode("utf-8", "replace"), expected) for token in offered]
         return any(matches)
+
+
+def _bare(model: str) -> str:
+    """A model's id without the word that Gemini's wire puts before it."""
+    return model.removeprefix("models/")
 
 
 def _take_cut(call: CallInProgress, meter: Meter, cut: StreamCutError, request: web.BaseRequest) -> None:

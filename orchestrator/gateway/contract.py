@@ -16,8 +16,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from orchestrator.adapter import Wire
+from orchestrator.adapter import OtherModels, Wire
 from orchestrator.gateway.scripts import ScriptKind
+from orchestrator.gateway.settings import GenerationSettings
 from scorers.evidence import Price
 
 
@@ -103,7 +104,8 @@ class CellRoute(Message):
 
     `cli_wire` is what the CLI speaks; None: what its endpoint does. Where they differ the gateway translates.
     `max_tokens` (input and output) and `max_usd` (at `price`, which it needs) count what calls stated that
-    have ended: the call that reaches them is answered whole, each further one is refused.
+    have ended: the call that reaches them is answered whole, each further one is refused. `settings` are set
+    on every request; one for another model is sent to the cell's or refused, as `other_models` says.
 
     Without `ask_usage` a stream is not asked for usage that its CLI does not ask for: the endpoint refuses
     such a request.
@@ -124,6 +126,8 @@ class CellRoute(Message):
     max_usd: float | None = None
     price: Price | None = None
     max_retries: int = 5
+    settings: GenerationSettings = Field(default_factory=GenerationSettings)
+    other_models: OtherModels = "redirect"
     cli_wire: Wire | None = None
     ask_usage: bool = True
 
@@ -145,8 +149,11 @@ class RawCall(Message):
     main: bool = True
     request_hash: str
     request_model: str | None = None
+    other_model: bool = False
     reported_model: str | None = None
+    fingerprint: str | None = None
     settings: dict[str, Any] = Field(default_factory=dict)
+    settings_before: dict[str, Any] = Field(default_factory=dict)
     usage_raw: dict[str, Any] | None = None
     finish_reason: str | None = None
     refusal: str | None = None

@@ -63,7 +63,9 @@ class CallInProgress:
     request_body: bytes = b""
     request: dict[str, Any] | None = None
     request_model: str | None = None
+    other_model: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
+    settings_before: dict[str, Any] = field(default_factory=dict)
     failure: Failure | None = None
     attempts: int = 1
     waits: list[tuple[float, float]] = field(default_factory=list)
@@ -111,8 +113,11 @@ class CallInProgress:
             streamed=self.streamed,
             request_hash=hash_request(self.request_body, self.request),
             request_model=self.request_model,
+            other_model=self.other_model,
             reported_model=self.reading.reported_model,
+            fingerprint=self.reading.fingerprint,
             settings=self.settings,
+            settings_before=self.settings_before,
             usage_raw=self.reading.usage_raw,
             finish_reason=self.reading.finish_reason,
             refusal=self.reading.refusal,

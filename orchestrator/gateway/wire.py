@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from orchestrator.adapter import Wire
+from orchestrator.gateway.settings import AS_THE_CLI_ASKS, GenerationSettings
 from scorers.evidence import Usage
 
 Target = Literal["call", "count", "models"]
@@ -28,19 +29,24 @@ class Failure:
     wait_s: float | None = None
 
 
-ErrorKind = Literal["bad_request", "too_large", "unauthorised", "limit", "not_found", "endpoint_down"]
+ErrorKind = Literal[
+    "bad_request", "too_large", "unauthorised", "limit", "not_found", "model_not_found", "endpoint_down"
+]
 
 
 @dataclass(frozen=True)
 class Prepared:
     """A request, parsed and made ready: `request` as the CLI sent it, `body` as it goes upstream.
 
-    `shown` is set where the gateway asked for more than the CLI did: what the CLI is to see of a stream.
+    `settings` are the generation settings that go upstream, by the wire's names; `settings_before` says of
+    each that the gateway changed what the CLI had asked for, None for nothing. `shown` is set where the
+    gateway asked for more than the CLI did: what the CLI is to see of a stream.
     """
 
     request: dict[str, Any]
     body: bytes
     settings: dict[str, Any]
+    settings_before: dict[str, Any] = field(default_factory=dict)
     shown: Shown | None = None
 
 
@@ -51,6 +57,7 @@ class Reading:
     """
 
     reported_model: str | None = None
+    fingerprint: str | None = None
     usage_raw: dict[str, Any] | None = None
     finish_reason: str | None = None
     refusal: str | None = None
@@ -95,13 +102,15 @@ class Path:
     """Where a request goes: `upstream` is the path after the endpoint's base URL and the API's version.
 
     `version` is put between them where the base URL does not end in a version itself; "" is never put.
-    `model` is the model that the path names.
+    `model` is the model that the path names. `generates` is False where a request takes no generation
+    settings.
     """
 
     target: Target
     upstream: str = ""
     version: str = ""
     model: str | None = None
+    generates: bool = False
 
 
 class WireFormat(Protocol):
@@ -117,8 +126,14 @@ class WireFormat(Protocol):
         """Where a request goes that is about the cell's `model`; None for a path that the wire lacks."""
         ...
 
-    def prepare(self, body: bytes, model: str) -> Prepared:
-        """Raises ValueError for a body that is no request of this wire."""
+    def prepare(self, body: bytes, model: str, wanted: GenerationSettings = AS_THE_CLI_ASKS) -> Prepared:
+        """The request with `model` and the settings that are `wanted`. Raises ValueError for a body that is
+        no request of this wire.
+        """
+        ...
+
+    def cannot_set(self, wanted: GenerationSettings) -> str | None:
+        """What of the settings this wire has no word for; None when it can set them all."""
         ...
 
     def read(self, reading: Reading, body: dict[str, Any]) -> None:

@@ -100,8 +100,8 @@ def expand(
     """All cells of a sweep. `clis` holds an adapter for each CLI, `tasks` the names that the globs match.
 
     A CLI that uses no model has one cell a task, of model `none`. A model is skipped whose endpoint lacks an
-    environment variable or speaks a wire to which the CLI's is not translated, and so is a local one that
-    `unfit` has a reason for, by id. What the spec excludes is no cell.
+    environment variable, speaks a wire to which the CLI's is not translated or has no word for one of its
+    settings, and so is a local one that `unfit` has a reason for, by id. What the spec excludes is no cell.
     """
     runnable: dict[CellKey, str | None] = {}
     skipped: list[tuple[str, str]] = []
@@ -166,6 +166,12 @@ def _reason_to_skip(
         spoken, where = spec.endpoints[model.endpoint].wire, f"endpoint {model.endpoint}"
     if adapter.wire is not None and not reaches(adapter.wire, spoken):
         return f"the CLI speaks the wire {adapter.wire}, {where} speaks {spoken}"
+    if model.settings.given():
+        # Imported here: most sweeps set nothing, and need no wire to be planned.
+        from orchestrator.gateway.wires import WIRES
+
+        if reason := WIRES[spoken].cannot_set(model.settings):
+            return reason
     if model.endpoint is None:
         return None
     missing = [name for name in spec.endpoints[model.endpoint].variables() if not env.get(name)]

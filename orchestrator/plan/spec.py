@@ -29,6 +29,7 @@ from orchestrator.errors import InputError
 from orchestrator.gateway.local.registry import PREFIX as LOCAL
 from orchestrator.gateway.local.registry import check_name as check_local
 from orchestrator.gateway.scripts import ScriptKind
+from orchestrator.gateway.settings import GenerationSettings
 from orchestrator.nearest import nearest
 from orchestrator.plan.yaml import Document, Path_, load
 from orchestrator.sandbox.contract import Limits
@@ -179,6 +180,7 @@ class ModelSpec(Model):
     id: Annotated[str, _name("model")]
     endpoint: str | None = None
     price: PriceSpec | None = None
+    settings: GenerationSettings = Field(default_factory=GenerationSettings)
 
     @property
     def local(self) -> bool:
@@ -371,12 +373,7 @@ def _check_models(spec: SweepSpec, document: Document) -> None:
             if model.id not in EMBEDDED_MODELS:
                 mend = nearest(model.id, EMBEDDED_MODELS)
                 raise InputError(f"unknown embedded model {model.id!r}", place=document.place(at), mend=mend)
-            if model.endpoint is not None:
-                place = document.place((*at, "endpoint"))
-                raise InputError("an embedded model has no endpoint", place=place, mend="leave endpoint out")
-            if model.price is not None:
-                place = document.place((*at, "price"))
-                raise InputError("an embedded model has no price", place=place, mend="leave price out")
+            _check_embedded(model, at, document)
         elif model.endpoint is None:
             mend = "write {id: " + model.id + ", endpoint: NAME} with a NAME under endpoints"
             raise InputError(f"model {model.id!r} has no endpoint", place=document.place(at), mend=mend)
@@ -384,6 +381,18 @@ def _check_models(spec: SweepSpec, document: Document) -> None:
             place = document.place((*at, "endpoint"))
             mend = nearest(model.endpoint, spec.endpoints)
             raise InputError(f"unknown endpoint {model.endpoint!r}", place=place, mend=mend)
+
+
+def _check_embedded(model: ModelSpec, at: Path_, document: Document) -> None:
+    """A scripted model is at no endpoint, costs nothing and generates nothing."""
+    has = {"endpoint": model.endpoint, "price": model.price, "settings": model.settings.given()}
+    for name, value in has.items():
+        if value:
+            raise InputError(
+                f"an embedded model has no {name}",
+                place=document.place((*at, name)),
+                mend=f"leave {name} out",
+            )
 
 
 def _check_endpoints(spec: SweepSpec, document: Document) -> None:
@@ -459,6 +468,8 @@ def _known_keys(at: Path_) -> list[str]:
         return ["env"]
     if at[-1] == "key":
         return list(EnvName.model_fields)
+    if at[-1] == "settings":
+        return list(GenerationSettings.model_fields)
     if at[-1] == "price":
         return list(PriceSpec.model_fields)
     return list(owners[str(at[0])].model_fields)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -35,7 +38,7 @@ from orchestrator.store.cells import read_cell
 from orchestrator.store.evidence import load_evidence, load_facts
 from orchestrator.store.published import ROW_FILE
 from orchestrator.store.record import CellRecord, ImportedCell
-from scorers.evidence import Evidence, ModelCall, TestResult, Verification
+from scorers.evidence import OTHER_MODEL, Evidence, ModelCall, TestResult, Verification
 
 MAX_TAIL_LINES = 20
 MAX_TESTS = 20
@@ -84,6 +87,7 @@ def print_cell(cell_dir: Path, *, as_json: bool) -> None:
     _print_verification(out, evidence)
     out.print()
     print_scores(record.scores, out)
+    _print_cross_check(out, record)
     out.print()
     print_timeline(record.scores.get("latency", {}), evidence, out)
     out.print()
@@ -239,6 +243,25 @@ def _print_calls(out: Console, evidence: Evidence) -> None:
     out.print(table)
     if any(NOT_MEASURED in column.cells for column in columns):
         out.print(LEGEND)
+    _print_other_models(out, calls)
+
+
+def _print_cross_check(out: Console, record: CellRecord) -> None:
+    """Where the CLI's own totals are not those of the wire. The wire's are the numbers."""
+    found: Any = record.scores.get("tokens", {}).get("cli")
+    if found and found["agrees"] is False:
+        said = f"{count(found['input'])} in, {count(found['output'])} out"
+        wire = f"{count(found['wire_input'])} in, {count(found['wire_output'])} out"
+        out.print(f"the CLI itself says {said}; the wire, of the same calls: {wire}", soft_wrap=True)
+
+
+def _print_other_models(out: Console, calls: Sequence[ModelCall]) -> None:
+    """What became of calls that named another model than the cell's."""
+    others = [call for call in calls if call.other_model]
+    asked = Counter((call.request_model or NOT_MEASURED, call.error == OTHER_MODEL) for call in others)
+    for (model, refused), amount in asked.items():
+        became = "refused" if refused else "sent to the cell's model"
+        out.print(safe_line(f"{plural(amount, 'call')} asked for {model}: {became}"), soft_wrap=True)
 
 
 def _first_byte(call: ModelCall) -> str:
@@ -268,13 +291,18 @@ def _print_provenance(out: Console, record: CellRecord) -> None:
         f"{identity.cli} {identity.cli_version} in {identity.container_image}, {identity.image_digest}",
     )
     _field(out, "graded in", f"{identity.verifier_digest}")
-    build = f"reported as {identity.model_build_id}" if identity.model_build_id else "reported no build"
+    builds = ", ".join(map(str, identity.model_builds)) or identity.model_build_id
+    build = f"reported as {builds}" if builds else "reported no build"
     _field(out, "model", f"{identity.model}, {build}")
     settings = identity.generation_settings
     for index, one in enumerate(settings[:MAX_SETTINGS]):
         _field(out, "" if index else "settings", json.dumps(one) if one else "none stated on the wire")
     if len(settings) > MAX_SETTINGS:
         _field(out, "", f"… {len(settings) - MAX_SETTINGS} more in cell.json")
+    if identity.settings_set:
+        _field(out, "", f"set by the sweep: {json.dumps(identity.settings_set)}")
+    for own in identity.settings_overridden:
+        _field(out, "", f"the CLI had asked for: {json.dumps(own)}")
     for item in identity.deviations:
         _field(out, "deviates", f"{item.what} ({item.reason})")
     commit = f"commit {identity.cab.commit[:12]}" if identity.cab.commit else "no commit"

@@ -36,7 +36,6 @@ from orchestrator.store.index import IndexEntry
 from orchestrator.store.names import NO_MODEL
 
 if TYPE_CHECKING:
-    from orchestrator.run.budget import Budget
     from orchestrator.run.start import Ready
 
 HINT = "Ctrl-C finishes the cells under way; twice stops them"
@@ -54,14 +53,23 @@ def watch(ready: Ready) -> bool:
         err.print(f"{ready.matrix.sweep_id}: {plural(done, 'cell')} finished, nothing to do{only}")
         return False
     # Imported here: a sweep with nothing to do need not wait for the tracing SDK.
+    from orchestrator.report.spending import spent
     from orchestrator.run.budget import Budget
     from orchestrator.run.sweep import Sweep
 
     total = len(ready.todo)
     at_once = min(ready.bench.concurrency, total)
-    view = LiveView(ready.todo, at_once) if err.is_terminal else PlainView(err, ready.todo, at_once)
     spec = ready.matrix.spec
     budget = Budget.of(spec.budget, ready.store)
+
+    def used() -> str:
+        return spent(budget)
+
+    view = (
+        LiveView(ready.todo, at_once, used=used)
+        if err.is_terminal
+        else PlainView(err, ready.todo, at_once, used=used)
+    )
     sweep = Sweep(ready.bench, ready.store, ready.todo, spec.retries, view, budget)
     finished = f"{done} finished, " if done else ""
     err.print(f"{ready.matrix.sweep_id}: {finished}{plural(total, 'cell')} to run, {at_once} at once{only}")
@@ -74,7 +82,7 @@ def watch(ready: Ready) -> bool:
     elif left := sweep.over_budget:
         more = " ".join(f"--budget-{name} MORE" for name in spec.budget.model_dump(exclude_none=True))
         err.print(
-            f"sweep_budget: {_spent(budget)} after {took}, {plural(left, 'cell')} not run; "
+            f"sweep_budget: {used()} after {took}, {plural(left, 'cell')} not run; "
             f"go on with: {go_on(ready)} {more}",
             soft_wrap=True,
         )
@@ -93,13 +101,8 @@ def go_on(ready: Ready) -> str:
     return command("sweep", "resume", ready.matrix.sweep_id, *limited, results=ready.store.root.parent)
 
 
-def _spent(budget: Budget) -> str:
-    limit, parts = budget.limit, []
-    if limit.tokens is not None:
-        parts.append(f"{count(budget.tokens)} of {count(limit.tokens)} tokens")
-    if limit.usd is not None:
-        parts.append(f"{dollars(budget.usd)} of {dollars(limit.usd)}")
-    return " and ".join(parts) + " used"
+def _no_budget() -> str:
+    return ""
 
 
 class Stoppable(Protocol):
@@ -155,12 +158,13 @@ def _left(forecast: Forecast) -> str:
 
 @dataclass
 class PlainView:
-    """One line for each event, for logs and pipes."""
+    """One line for each event, for logs and pipes. `used` says what of the sweep's budget is used."""
 
     out: Console
     cells: Sequence[PlannedCell]
     at_once: int = 1
     now: Callable[[], float] = time.monotonic
+    used: Callable[[], str] = _no_budget
     _ended: int = 0
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -202,10 +206,8 @@ class PlainView:
         with self._lock:
             self._ended += 1
             self._forecast.ended(cell)
-            left = _left(self._forecast)
-            self._line(
-                f"[{self._ended}/{len(self.cells)}] {_name(cell)}: {_result(entry)}{left and f'; {left}'}"
-            )
+            said = [_result(entry), self.used(), _left(self._forecast)]
+            self._line(f"[{self._ended}/{len(self.cells)}] {_name(cell)}: {'; '.join(filter(None, said))}")
 
     def _line(self, text: str) -> None:
         with self._lock:
@@ -223,12 +225,14 @@ def _result(entry: IndexEntry) -> str:
 class LiveView:
     """Cells by outcome, time left, tokens, cost, and the cells under way: never taller than the terminal.
 
-    Its lock is reentrant, since the handler of Ctrl-C may run while the main thread draws.
+    `used` says what of the sweep's budget is used. The lock is reentrant, since the handler of Ctrl-C may run
+    while the main thread draws.
     """
 
     cells: Sequence[PlannedCell]
     at_once: int = 1
     now: Callable[[], float] = time.monotonic
+    used: Callable[[], str] = _no_budget
     _stages: dict[str, tuple[PlannedCell, str, float]] = field(default_factory=dict)
     _outcomes: Counter[str] = field(default_factory=Counter)
     _passed: int = 0
@@ -325,6 +329,7 @@ class LiveView:
             f"{clock(self.now() - self._begin)} so far",
             f"{count(sum(self._tokens))} tokens{_of(len(self._tokens), ended)}" if self._tokens else "",
             f"{dollars(sum(self._costs))}{_of(len(self._costs), self._asked)}" if self._costs else "",
+            self.used(),
             plural(self._retries, "try", "tries") + " made again" if self._retries else "",
         ]
         outcomes = [f"{name} {amount}" for name, amount in sorted(self._outcomes.items())]

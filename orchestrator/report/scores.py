@@ -93,7 +93,9 @@ def _remark(axis: str, key: str, values: Mapping[str, Any]) -> str:
             spent = f"{count(values.get('prompt_tokens'))} in, {count(values.get('completion_tokens'))} out"
             calls, cost = values.get("model_calls"), values.get("cost_usd")
             spent += "" if calls is None else f", {plural(calls, 'call')}"
-            return spent if cost is None else f"{spent}, {dollars(cost)} ({values.get('cost_source')})"
+            why = (values.get("reasons") or {}).get("cost_usd")
+            unknown = f", no cost: {why}" if why else ""
+            return spent + (unknown if cost is None else f", {dollars(cost)} ({values.get('cost_source')})")
         case "latency":
             return f"setup and agent; of it the model {seconds(values.get('model_call_ms'))} s"
         case "blast_radius":

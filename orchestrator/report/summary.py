@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import scorers
+from orchestrator.report.builds import changes
 from orchestrator.report.groups import pairs, row_of
 from orchestrator.store.cells import CellStore
 from orchestrator.store.files import store_errors, write_durably
@@ -31,9 +33,11 @@ def in_order(store: CellStore) -> list[IndexEntry]:
 def summary(store: CellStore) -> dict[str, Any]:
     """A sweep as far as it is. Its composites are means over tasks of the mean over runs."""
     # Imported here: tables need no weights, and the composites import every axis and its rules.
+    from orchestrator.report.spending import as_data, budget_of
     from scorers.composite import CAB_1, CAB_1_WEIGHTS, PUBLISHED, PUBLISHED_WEIGHTS
 
     sweep, entries = store.sweep(), in_order(store)
+    budget, refused = budget_of(sweep, store), incompatible_cells(store)
     return {
         "sweep_id": sweep.sweep_id,
         "methodology_version": PUBLISHED if sweep.imported else scorers.METHODOLOGY_VERSION,
@@ -43,7 +47,11 @@ def summary(store: CellStore) -> dict[str, Any]:
         "cells": [entry.model_dump(mode="json") for entry in entries],
         "pairs": [{**pair.group.model_dump(mode="json"), "claim": pair.claim} for pair in pairs(entries)],
         **_marginals(entries),
-        "skipped": [cell.model_dump(mode="json") for cell in (*sweep.skipped, *incompatible_cells(store))],
+        "model_changes": {
+            model: [asdict(build) for build in builds] for model, builds in changes(entries).items()
+        },
+        "budget": as_data(budget, len(sweep.order) - len(entries) - len(refused)) if budget else None,
+        "skipped": [cell.model_dump(mode="json") for cell in (*sweep.skipped, *refused)],
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
+from orchestrator.report.builds import print_changes
 from orchestrator.report.called import command
 from orchestrator.report.columns import Column, fit
 from orchestrator.report.groups import Pair, pairs
@@ -56,7 +57,9 @@ def print_sweep(store: CellStore, *, as_json: bool, runner: Runner | None = None
         out.print()
     refused = incompatible_cells(store)
     print_skipped([(cell.cell_id, cell.reason) for cell in (*sweep.skipped, *refused)], out)
+    print_changes(entries, out)
     missing = len(sweep.order) - len(entries) - len(refused)
+    _print_budget(sweep, store, missing, out)
     if missing:
         out.print(f"not finished: {missing} of {plural(len(sweep.order), 'cell')}", soft_wrap=True)
         if runner:
@@ -72,6 +75,16 @@ def print_sweep(store: CellStore, *, as_json: bool, runner: Runner | None = None
         entry, why = look_further(entries)
         look = command("cell", "show", entry.cell_id, results=store.root.parent)
         out.print(f"look further ({why}):\n  {look}", soft_wrap=True)
+
+
+def _print_budget(sweep: SweepRecord, store: CellStore, missing: int, out: Console) -> None:
+    """What of the sweep's budget is spent, and what was not run for it."""
+    from orchestrator.report.spending import budget_of, spent
+
+    budget = budget_of(sweep, store)
+    if budget is not None:
+        left = f"; sweep_budget: {plural(missing, 'cell')} not run" if budget.used_up and missing else ""
+        out.print(f"budget: {spent(budget)}{left}", soft_wrap=True)
 
 
 def _under_way(runner: Runner) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from orchestrator.adapter import Adapter
 from orchestrator.gateway.client import Gateway
 from orchestrator.gateway.local.server import LocalServer
+from orchestrator.gateway.settings import GenerationSettings
 from orchestrator.plan.spec import Requirement, Spending
 from orchestrator.plan.task import Task
 from orchestrator.run.grader import Grader
@@ -28,8 +29,9 @@ class Bench:
 
     `pins` says which image id each name stands for, `tags` which tag that image has, `call_retries` how often
     the gateway tries a failed model call again, `prices` what each model costs or why that is not known,
-    `spending` what one cell may spend; `servers` are those of local models. `unasked` are the endpoints, each
-    with a model, that are not asked for the usage of a stream: preflight found that they refuse it.
+    `settings` what each model's requests are to ask for, `spending` what one cell may spend; `servers` are
+    those of local models. `unasked` are the endpoints, each with a model, that are not asked for the usage of
+    a stream: preflight found that they refuse it.
     """
 
     sweep_id: str
@@ -47,6 +49,7 @@ class Bench:
     call_retries: int = 5
     servers: tuple[LocalServer, ...] = ()
     prices: Mapping[str, Price | str] = field(default_factory=dict)
+    settings: Mapping[str, GenerationSettings] = field(default_factory=dict)
     spending: Spending = field(default_factory=Spending)
     require: tuple[Requirement, ...] = ()
     unasked: frozenset[tuple[str, str]] = frozenset()

@@ -24,9 +24,10 @@ from orchestrator.adapter import HOME, SOLUTION, WORKDIR, Launch, LaunchContext
 from orchestrator.errors import CellFault, NotStarted
 from orchestrator.gateway.client import read_calls, read_wire, recorded_wire
 from orchestrator.gateway.contract import CellRoute, Replay
+from orchestrator.gateway.settings import AS_THE_CLI_ASKS
 from orchestrator.plan.expand import PlannedCell, Recorded
 from orchestrator.run.bench import Bench
-from orchestrator.run.collect import documents, write_manifest
+from orchestrator.run.collect import cli_usage, documents, write_manifest
 from orchestrator.run.grader import agent_user
 from orchestrator.run.home import archive
 from orchestrator.run.outcome import (
@@ -60,6 +61,7 @@ from scorers.score import Scores, score
 TTY = TtySize()
 TAIL_BYTES = 8_000
 MAX_MESSAGE_BYTES = 64_000
+PRINTED_BYTES = 4_000_000
 REPLAY_FILE = "replay.json"
 """Of a replay: which recorded calls were asked for, and the request that differs, if one does."""
 
@@ -310,6 +312,8 @@ class CellRun:
             max_usd=None if isinstance(self._price, str) else self.bench.spending.usd,
             price=None if isinstance(self._price, str) else self._price,
             max_retries=self.bench.call_retries,
+            settings=self.bench.settings.get(self.cell.key.model, AS_THE_CLI_ASKS),
+            other_models=self._adapter.other_models,
             cli_wire=self._adapter.wire,
             ask_usage=(self.cell.endpoint, self.cell.model) not in self.bench.unasked,
         )
@@ -332,7 +336,7 @@ class CellRun:
         self._calls = read_calls(calls, wire, self._anchor.origin, self._adapter.side_prompts)
         tools = tool_calls(read_wire(wire), self._calls)
         self._evidence |= {"calls": self._calls, "tool_calls": tools}
-        add_model_calls(tracer, span, self._calls)
+        add_model_calls(tracer, span, self._calls, recorded_wire(wire) or "chat")
         add_tool_calls(tracer, span, tools)
 
     def _collect(self, scratch: Path) -> Difference:
@@ -352,6 +356,7 @@ class CellRun:
             "documents": documents(workdir, difference),
             "extra_git_dir": any(path.endswith("/.git") for path in after),
             "final_message": self._final_message(),
+            **cli_usage(self._adapter, tail_of(self.staging / "stdout.log", PRINTED_BYTES)),
             "stdout_tail": tail_of(self.staging / "stdout.log", TAIL_BYTES),
             "stderr_tail": tail_of(self.staging / "stderr.log", TAIL_BYTES),
         }

@@ -89,6 +89,7 @@ def start_bench(
         concurrency=matrix.spec.concurrency,
         timeout_s=matrix.spec.timeout_s,
         prices=store.sweep().prices,
+        settings={model.id: model.settings for model in matrix.spec.models},
         spending=matrix.spec.limits,
         require=matrix.spec.require,
         span_exporter=exporter.processor if exporter else None,

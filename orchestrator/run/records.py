@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import scorers
@@ -19,6 +19,7 @@ from orchestrator.store.record import (
     Identity,
     Isolation,
     Limits,
+    ModelBuild,
     Timing,
 )
 from scorers.evidence import ModelCall
@@ -81,7 +82,12 @@ def _identity(bench: Bench, cell: PlannedCell, result: CellResult, build_id: str
         adapter_digest=bench.adapter_digests[cell.key.cli],
         cab=Cab(version=provenance.version, commit=provenance.commit, dirty=provenance.dirty),
         model_build_id=build_id,
-        generation_settings=_settings(result.evidence.calls),
+        model_builds=_builds(result.evidence.calls),
+        generation_settings=_distinct(call.settings for call in result.evidence.calls),
+        settings_set=_settings_set(bench, cell),
+        settings_overridden=_distinct(
+            _overridden(call) for call in result.evidence.calls if _overridden(call)
+        ),
         platform=provenance.platform,
         engine_version=bench.engine_version,
         limits=Limits(
@@ -108,10 +114,33 @@ def _build_id(calls: Sequence[ModelCall]) -> str | None:
     return named.pop() if len(named) == 1 else None
 
 
-def _settings(calls: Sequence[ModelCall]) -> tuple[dict[str, Any], ...]:
-    """Each distinct set of generation settings, in order of first use."""
+def _builds(calls: Sequence[ModelCall]) -> tuple[ModelBuild, ...]:
+    """Each distinct build, in order of its first answer. An answer that does not state a fingerprint, as a
+    cut one, tells no other build than one of the same model that does.
+    """
+    stated = dict.fromkeys((call.reported_model, call.fingerprint) for call in calls)
+    marked = {model for model, fingerprint in stated if fingerprint}
+    return tuple(
+        ModelBuild(model=model, fingerprint=fingerprint)
+        for model, fingerprint in stated
+        if fingerprint or (model and model not in marked)
+    )
+
+
+def _settings_set(bench: Bench, cell: PlannedCell) -> dict[str, Any]:
+    found = bench.settings.get(cell.key.model)
+    return found.given() if found else {}
+
+
+def _overridden(call: ModelCall) -> dict[str, Any]:
+    """The CLI's own settings that others went upstream in place of."""
+    return {name: value for name, value in call.settings_before.items() if value is not None}
+
+
+def _distinct(found: Iterable[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """Each distinct set of settings, in order of first use."""
     distinct: list[dict[str, Any]] = []
-    for call in calls:
-        if call.settings not in distinct:
-            distinct.append(call.settings)
+    for one in found:
+        if one not in distinct:
+            distinct.append(one)
     return tuple(distinct)

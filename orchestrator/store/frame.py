@@ -53,6 +53,7 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "image_digest": pl.String,
     "task_content_hash": pl.String,
     "model_build_id": pl.String,
+    "model_builds": pl.List(pl.String),
     "methodology_version": pl.String,
     "record_sha256": pl.String,
 }

@@ -70,6 +70,7 @@ class IndexEntry(Model):
     image_digest: str | None
     task_content_hash: str | None
     model_build_id: str | None
+    model_builds: tuple[str, ...] = ()
     methodology_version: str
     record_sha256: str
 
@@ -115,6 +116,7 @@ def entry_of(record: CellRecord, raw: bytes) -> IndexEntry:
         **{name: getattr(identity, name) for name in _OF_IDENTITY},
         **{key: score(axis, key) for key, axis in _AXIS_OF.items()},
         passed=score("pass_rate", "pass"),
+        model_builds=tuple(map(str, identity.model_builds)),
         composite_bounds=score("composite", "bounds"),
         composite_published=score("composite_published", "composite"),
         order_index=record.order_index,

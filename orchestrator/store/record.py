@@ -104,8 +104,20 @@ class Limits(Model):
     max_usd: float | None = None
 
 
+class ModelBuild(Model):
+    """A build of a model, by what its answers stated; None is not stated."""
+
+    model: str | None
+    fingerprint: str | None
+
+    def __str__(self) -> str:
+        return " ".join(name for name in (self.model, self.fingerprint) if name)
+
+
 class Identity(Model):
-    """What ran. `generation_settings` lists each distinct set seen on the wire, in order of first use.
+    """What ran. `generation_settings` lists each distinct set that went upstream, in order of first use, by
+    the wire's names; `settings_set` is what the sweep set, by cab's, and `settings_overridden` each distinct
+    set of what the CLI had asked for in its place. `model_builds` are the distinct builds that answered.
 
     `image_digest` is what ran and `digest_kind` says what it is; `model_build_id` is what the endpoint
     reported, None when no model answered. `exit_code` is the agent's, None when a signal ended it or it
@@ -132,7 +144,10 @@ class Identity(Model):
     adapter_digest: Digest | None = None
     cab: Cab
     model_build_id: str | None
+    model_builds: tuple[ModelBuild, ...] = ()
     generation_settings: tuple[JsonObject, ...] = ()
+    settings_set: JsonObject = Field(default_factory=dict)
+    settings_overridden: tuple[JsonObject, ...] = ()
     platform: str | None
     engine_version: str | None
     limits: Limits | None

@@ -23,6 +23,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from opentelemetry.trace import SpanKind, Status, StatusCode, set_span_in_context
 
 from orchestrator import __version__
+from orchestrator.adapter import Wire
 from orchestrator.errors import CellFault, EnvironmentFault
 from orchestrator.trace.anchor import Anchor
 from scorers.evidence import ModelCall, ToolCall
@@ -179,18 +180,34 @@ class CellTracer:
         return span
 
 
-def add_model_calls(tracer: CellTracer, parent: Span, calls: Iterable[ModelCall]) -> None:
+_PROVIDERS: dict[Wire, str] = {
+    "chat": "openai",
+    "responses": "openai",
+    "messages": "anthropic",
+    "gemini": "gcp.gemini",
+}
+"""`gen_ai.provider.name` tells whose form a call has: whoever serves the model, that is the wire's."""
+
+
+def add_model_calls(
+    tracer: CellTracer, parent: Span, calls: Iterable[ModelCall], wire: Wire = "chat"
+) -> None:
     """One span for each model call, with GenAI attribute names. What the wire did not state is left out."""
+    operation = "generate_content" if wire == "gemini" else "chat"
     for call in calls:
         usage = call.usage
         attributes: dict[str, Value] = {
-            "gen_ai.operation.name": "chat",
+            "gen_ai.operation.name": operation,
+            "gen_ai.provider.name": _PROVIDERS[wire],
+            "gen_ai.request.stream": call.streamed or None,
             "gen_ai.request.model": call.request_model,
             "gen_ai.response.model": call.reported_model,
             "gen_ai.response.finish_reasons": None if call.finish_reason is None else [call.finish_reason],
             "http.response.status_code": call.status,
             "cab.index": call.index,
             "cab.main": call.main,
+            "cab.other_model": call.other_model or None,
+            "openai.response.system_fingerprint": call.fingerprint,
             "cab.request_hash": call.request_hash,
             "cab.attempts": call.attempts,
             "cab.cli_wire": call.cli_wire,
@@ -206,7 +223,7 @@ def add_model_calls(tracer: CellTracer, parent: Span, calls: Iterable[ModelCall]
                 "gen_ai.usage.reasoning.output_tokens": usage.reasoning,
             }
         attributes |= _request_settings(call.settings)
-        name = f"chat {call.request_model}" if call.request_model else "chat"
+        name = f"{operation} {call.request_model}" if call.request_model else operation
         tracer.add(
             name,
             Kind.MODEL_CALL,
@@ -225,6 +242,7 @@ def add_tool_calls(tracer: CellTracer, parent: Span, calls: Iterable[ToolCall]) 
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": call.name,
             "gen_ai.tool.call.id": call.call_id,
+            "gen_ai.tool.type": "function",
             "cab.arguments_chars": len(call.arguments),
             "cab.result_chars": None if call.result is None else len(call.result),
         }
@@ -251,8 +269,26 @@ def _request_settings(settings: Mapping[str, Any]) -> dict[str, Value]:
         "max_output_tokens": "gen_ai.request.max_tokens",
         "maxOutputTokens": "gen_ai.request.max_tokens",
         "seed": "gen_ai.request.seed",
+        "top_k": "gen_ai.request.top_k",
+        "topK": "gen_ai.request.top_k",
+        "n": "gen_ai.request.choice.count",
+        "candidateCount": "gen_ai.request.choice.count",
+        "frequency_penalty": "gen_ai.request.frequency_penalty",
+        "frequencyPenalty": "gen_ai.request.frequency_penalty",
+        "presence_penalty": "gen_ai.request.presence_penalty",
+        "presencePenalty": "gen_ai.request.presence_penalty",
     }
-    return {name: settings[key] for key, name in names.items() if isinstance(settings.get(key), int | float)}
+    found: dict[str, Value] = {
+        name: settings[key]
+        for key, name in names.items()
+        if isinstance(settings.get(key), int | float) and not isinstance(settings[key], bool)
+    }
+    named = ("stop", "stop_sequences", "stopSequences")
+    stops: Any = next((settings[key] for key in named if key in settings), None)
+    words = [stops] if isinstance(stops, str) else stops
+    if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
+        found["gen_ai.request.stop_sequences"] = words
+    return found
 
 
 def _clean(attributes: Mapping[str, Value]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from orchestrator.gateway.replay.normalise import normalise
 from orchestrator.gateway.scrub import Scrubber
 from orchestrator.gateway.upstream import Clock, Outgoing, Reply, StreamCutError, whole
 from orchestrator.gateway.wire import Failure
+from scorers.evidence import OTHER_MODEL
 
 DIFFERS = "replay_differs"
 """Category of a call that is not among the recorded ones, and of all that come after it."""
@@ -62,6 +63,8 @@ def load_recording(calls_path: Path, wire_path: Path, wire: Wire) -> list[Exchan
             thing = f"bodies of call {body.index} without the call"
             raise StoreError(thing, place=str(wire_path), mend="restore the file")
         if raw is not None and raw.error in ("bad_request", "gateway") and not isinstance(body.request, dict):
+            continue
+        if raw is not None and raw.error == OTHER_MODEL:
             continue
         if not isinstance(body.request, dict) or body.end == "truncated":
             thing = f"call {body.index} is longer than what is stored of it"

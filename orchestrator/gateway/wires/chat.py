@@ -9,6 +9,7 @@ from typing import Any
 
 from orchestrator.adapter import Wire
 from orchestrator.gateway.jsontext import drop_member, members
+from orchestrator.gateway.settings import AS_THE_CLI_ASKS, GenerationSettings
 from orchestrator.gateway.wire import (
     Answer,
     Conversation,
@@ -23,7 +24,6 @@ from orchestrator.gateway.wires.shared import (
     DETAIL_MAX,
     bearer,
     bounded,
-    changed,
     count,
     cumulated,
     member,
@@ -34,6 +34,7 @@ from orchestrator.gateway.wires.shared import (
     openai_models,
     parse_request,
     recorded,
+    renamed,
     settings,
     text_of,
     texts_in,
@@ -61,6 +62,9 @@ _SETTINGS = (
     "verbosity",
     "service_tier",
 )
+_NAMES = {name: name for name in ("temperature", "top_p", "seed", "reasoning_effort")}
+_MOST = ("max_completion_tokens", "max_tokens")
+"""Two names of one setting: which of them an endpoint takes is known to the CLI that asks it."""
 
 
 class ChatWire:
@@ -73,16 +77,18 @@ class ChatWire:
 
     def match(self, method: str, path: str, model: str) -> Path | None:
         if _CALL.search(path):
-            return Path("call", "/chat/completions") if method == "POST" else None
+            return Path("call", "/chat/completions", generates=True) if method == "POST" else None
         return models_path(method, path, model)
 
-    def prepare(self, body: bytes, model: str) -> Prepared:
-        text, found, request = parse_request(body)
+    def prepare(self, body: bytes, model: str, wanted: GenerationSettings = AS_THE_CLI_ASKS) -> Prepared:
+        parsed = parse_request(body)
+        request = parsed.request
         if not isinstance(request.get("messages"), list):
             raise ValueError("no list of messages")
-        changes: dict[str, Any] = {}
-        if request.get("model") != model:
-            changes["model"] = model
+        changes: dict[str, Any] = {"model": model, **renamed(wanted, _NAMES)}
+        if wanted.max_output_tokens is not None:
+            named = [name for name in _MOST if request.get(name) is not None] or _MOST[:1]
+            changes |= dict.fromkeys(named, wanted.max_output_tokens)
         options = request.get("stream_options")
         streams, asked = request.get("stream") is True, member(options, "include_usage") is True
         hide_usage = self._ask_usage and streams and not asked
@@ -91,12 +97,17 @@ class ChatWire:
                 **(options if isinstance(options, dict) else {}),
                 "include_usage": True,
             }
-        sent = changed(body, text, found, changes)
         shown = _without_usage if hide_usage else None
-        return Prepared(request, sent, settings(request, _SETTINGS), shown)
+        return parsed.prepared(changes, lambda asked: settings(asked, _SETTINGS), shown)
+
+    def cannot_set(self, wanted: GenerationSettings) -> str | None:
+        """Efforts are a model's affair: endpoints of this wire serve models of many vendors."""
+        del wanted
+        return None
 
     def read(self, reading: Reading, body: dict[str, Any]) -> None:
         reading.reported_model = bounded(body.get("model")) or reading.reported_model
+        reading.fingerprint = bounded(body.get("system_fingerprint")) or reading.fingerprint
         reading.usage_raw = cumulated(reading.usage_raw, body.get("usage"))
         choice = first_choice(body)
         reading.answered = reading.answered or bool(choice)

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from orchestrator.adapter import Wire
 from orchestrator.gateway.jsontext import canonical
+from orchestrator.gateway.settings import AS_THE_CLI_ASKS, GenerationSettings
 from orchestrator.gateway.wire import (
     Answer,
     Conversation,
@@ -24,7 +25,6 @@ from orchestrator.gateway.wire import (
 from orchestrator.gateway.wires.shared import (
     bounded,
     categorise,
-    changed,
     count,
     cumulated,
     json_value,
@@ -32,10 +32,13 @@ from orchestrator.gateway.wires.shared import (
     objects,
     parse_request,
     recorded,
+    renamed,
     settings,
     text_of,
     texts_in,
     tool_request,
+    within,
+    wordless,
 )
 from scorers.evidence import Usage
 
@@ -56,6 +59,13 @@ _CONFIG = (
     "presencePenalty",
     "frequencyPenalty",
 )
+_NAMES = {
+    "temperature": "temperature",
+    "top_p": "topP",
+    "max_output_tokens": "maxOutputTokens",
+    "seed": "seed",
+}
+_EFFORTS = ("minimal", "low", "medium", "high", "xhigh")
 _REFUSED = frozenset(
     ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR", "JAILBREAK")
 )
@@ -65,6 +75,7 @@ _ERRORS: dict[ErrorKind, tuple[int, str]] = {
     "unauthorised": (401, "UNAUTHENTICATED"),
     "limit": (403, "PERMISSION_DENIED"),
     "not_found": (404, "NOT_FOUND"),
+    "model_not_found": (404, "NOT_FOUND"),
     "endpoint_down": (502, "UNAVAILABLE"),
 }
 _SECONDS = re.compile(r"(\d+(?:\.\d+)?)s")
@@ -87,10 +98,11 @@ class GeminiWire:
             return None
         target: Target = "count" if action[2] == "countTokens" else "call"
         upstream = f"/models/{quote(_bare(model), safe='/')}:{action[2]}"
-        return Path(target, upstream, version, model=action[1])
+        return Path(target, upstream, version, model=action[1], generates=target == "call")
 
-    def prepare(self, body: bytes, model: str) -> Prepared:
-        text, found, request = parse_request(body)
+    def prepare(self, body: bytes, model: str, wanted: GenerationSettings = AS_THE_CLI_ASKS) -> Prepared:
+        parsed = parse_request(body)
+        request = parsed.request
         inner = request.get("generateContentRequest")
         if not isinstance(request.get("contents"), list) and not isinstance(inner, dict):
             raise ValueError("no list of contents")
@@ -100,9 +112,13 @@ class GeminiWire:
             changes["model"] = name
         if isinstance(inner, dict) and inner.get("model") != name:
             changes["generateContentRequest"] = {**inner, "model": name}
-        sent = changed(body, text, found, changes)
-        stated = settings(spelled(request, "generationConfig"), _CONFIG)
-        return Prepared(request, sent, stated)
+        if wanted.given():
+            name = _spelling(request, "generationConfig")
+            changes[name] = _configured(request.get(name), wanted)
+        return parsed.prepared(changes, _stated)
+
+    def cannot_set(self, wanted: GenerationSettings) -> str | None:
+        return wordless(self.name, wanted, efforts=_EFFORTS)
 
     def read(self, reading: Reading, body: dict[str, Any]) -> None:
         """Usage is repeated in every chunk and grows."""
@@ -239,11 +255,35 @@ def _result(response: Any) -> str:
     return values[0] if len(values) == 1 and isinstance(values[0], str) else canonical(response)
 
 
+def _configured(config: Any, wanted: GenerationSettings) -> dict[str, Any]:
+    """A generation configuration with the settings that are wanted, in the spelling of its own."""
+    asked = within(config)
+    changes = {_spelling(asked, name): value for name, value in renamed(wanted, _NAMES).items()}
+    if wanted.reasoning_effort is not None:
+        name = _spelling(asked, "thinkingConfig")
+        thinking = within(asked.get(name))
+        # A budget and a level together are refused.
+        for budget in ("thinkingBudget", "thinking_budget"):
+            thinking.pop(budget, None)
+        thinking[_spelling(thinking, "thinkingLevel")] = wanted.reasoning_effort.upper()
+        changes[name] = thinking
+    return asked | changes
+
+
+def _stated(request: dict[str, Any]) -> dict[str, Any]:
+    config = spelled(request, "generationConfig")
+    return settings({name: spelled(config, name) for name in _CONFIG}, _CONFIG)
+
+
+def _spelling(value: dict[str, Any], name: str) -> str:
+    """The name of a member as an object has it: as clients may also write it, with underscores."""
+    underscored = re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
+    return underscored if member(value, name) is None and underscored in value else name
+
+
 def spelled(value: Any, name: str) -> Any:
     """A member by its name or, as clients may also write it, with underscores."""
-    underscored = re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
-    found = member(value, name)
-    return member(value, underscored) if found is None else found
+    return value.get(_spelling(value, name)) if isinstance(value, dict) else None
 
 
 def _bare(model: str) -> str:

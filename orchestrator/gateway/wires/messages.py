@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from orchestrator.adapter import Wire
+from orchestrator.gateway.settings import AS_THE_CLI_ASKS, GenerationSettings
 from orchestrator.gateway.wire import (
     Answer,
     Conversation,
@@ -22,7 +23,6 @@ from orchestrator.gateway.wires.shared import (
     DETAIL_MAX,
     bounded,
     categorise,
-    changed,
     count,
     cumulated,
     json_object,
@@ -31,10 +31,13 @@ from orchestrator.gateway.wires.shared import (
     objects,
     parse_request,
     recorded,
+    renamed,
     settings,
     text_of,
     texts_in,
     tool_request,
+    within,
+    wordless,
 )
 from scorers.evidence import Usage
 
@@ -52,12 +55,16 @@ _SETTINGS = (
     "tool_choice",
     "service_tier",
 )
+_NAMES = {"temperature": "temperature", "top_p": "top_p", "max_output_tokens": "max_tokens"}
+_EFFORTS = ("low", "medium", "high", "xhigh", "max")
+_HOTTEST = 1.0
 _ERROR_TYPES: dict[ErrorKind, str] = {
     "bad_request": "invalid_request_error",
     "too_large": "request_too_large",
     "unauthorised": "authentication_error",
     "limit": "permission_error",
     "not_found": "not_found_error",
+    "model_not_found": "not_found_error",
     "endpoint_down": "api_error",
 }
 
@@ -72,15 +79,24 @@ class MessagesWire:
         if found is None:
             return models_path(method, path, model)
         rest = found[1] or ""
-        return Path("count" if rest else "call", f"/messages{rest}", VERSION) if method == "POST" else None
+        if method != "POST":
+            return None
+        return Path("count" if rest else "call", f"/messages{rest}", VERSION, generates=not rest)
 
-    def prepare(self, body: bytes, model: str) -> Prepared:
-        text, found, request = parse_request(body)
+    def prepare(self, body: bytes, model: str, wanted: GenerationSettings = AS_THE_CLI_ASKS) -> Prepared:
+        parsed = parse_request(body)
+        request = parsed.request
         if not isinstance(request.get("messages"), list):
             raise ValueError("no list of messages")
-        changes = {} if request.get("model") == model else {"model": model}
-        sent = changed(body, text, found, changes)
-        return Prepared(request, sent, settings(request, _SETTINGS))
+        changes: dict[str, Any] = {"model": model, **renamed(wanted, _NAMES)}
+        if wanted.reasoning_effort is not None:
+            changes["output_config"] = within(request.get("output_config"), effort=wanted.reasoning_effort)
+        return parsed.prepared(changes, lambda asked: settings(asked, _SETTINGS))
+
+    def cannot_set(self, wanted: GenerationSettings) -> str | None:
+        if wanted.temperature is not None and wanted.temperature > _HOTTEST:
+            return f"the wire {self.name} has no temperature above {_HOTTEST:g}"
+        return wordless(self.name, wanted, lacks=("seed",), efforts=_EFFORTS)
 
     def read(self, reading: Reading, body: dict[str, Any]) -> None:
         """A message, or an event. The totals of `message_delta` are those of the whole message so far."""

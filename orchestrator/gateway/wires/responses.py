@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from orchestrator.adapter import Wire
+from orchestrator.gateway.settings import AS_THE_CLI_ASKS, GenerationSettings
 from orchestrator.gateway.wire import (
     Answer,
     Conversation,
@@ -23,7 +24,6 @@ from orchestrator.gateway.wires.shared import (
     DETAIL_MAX,
     bearer,
     bounded,
-    changed,
     count,
     cumulated,
     member,
@@ -34,10 +34,13 @@ from orchestrator.gateway.wires.shared import (
     openai_models,
     parse_request,
     recorded,
+    renamed,
     settings,
     text_of,
     texts_in,
     tool_request,
+    within,
+    wordless,
 )
 from scorers.evidence import Usage
 
@@ -55,6 +58,7 @@ _SETTINGS = (
     "store",
     "service_tier",
 )
+_NAMES = {name: name for name in ("temperature", "top_p", "max_output_tokens")}
 _ENDED = ("completed", "incomplete", "failed", "cancelled")
 # An item's type -> where it holds the tool's arguments. A hosted tool, which the endpoint runs, is not here.
 _CALLS = {
@@ -77,15 +81,20 @@ class ResponsesWire:
             return models_path(method, path, model)
         rest = found[1] or ""
         target: Target = "count" if rest == "/input_tokens" else "call"
-        return Path(target, f"/responses{rest}") if method == "POST" else None
+        return Path(target, f"/responses{rest}", generates=not rest) if method == "POST" else None
 
-    def prepare(self, body: bytes, model: str) -> Prepared:
-        text, found, request = parse_request(body)
+    def prepare(self, body: bytes, model: str, wanted: GenerationSettings = AS_THE_CLI_ASKS) -> Prepared:
+        parsed = parse_request(body)
+        request = parsed.request
         if not isinstance(request.get("input", ""), (str, list)):
             raise ValueError("the input is neither a text nor a list")
-        changes = {} if request.get("model") == model else {"model": model}
-        sent = changed(body, text, found, changes)
-        return Prepared(request, sent, settings(request, _SETTINGS))
+        changes: dict[str, Any] = {"model": model, **renamed(wanted, _NAMES)}
+        if wanted.reasoning_effort is not None:
+            changes["reasoning"] = within(request.get("reasoning"), effort=wanted.reasoning_effort)
+        return parsed.prepared(changes, lambda asked: settings(asked, _SETTINGS))
+
+    def cannot_set(self, wanted: GenerationSettings) -> str | None:
+        return wordless(self.name, wanted, lacks=("seed",))
 
     def texts(self, event: dict[str, Any]) -> Iterable[tuple[tuple[str, ...], str]]:
         """Every text, by the kind of event and the part of the output that it belongs to."""

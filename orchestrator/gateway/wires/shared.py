@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.gateway.jsontext import Member, canonical, members, set_members
+from orchestrator.gateway.settings import GenerationSettings
 from orchestrator.gateway.sse import event_data, split_events
-from orchestrator.gateway.wire import ErrorKind, Failure, Path, ToolRequest
+from orchestrator.gateway.wire import ErrorKind, Failure, Path, Prepared, Shown, ToolRequest
 
 DETAIL_MAX = 2000
 NAME_MAX = 200
@@ -97,7 +99,8 @@ def openai_failure(status: int, body: bytes) -> Failure:
 
 
 def openai_error(message: str, kind: ErrorKind) -> bytes:
-    error = {"message": message, "type": kind, "param": None, "code": kind}
+    known = "invalid_request_error" if kind == "model_not_found" else kind
+    error = {"message": message, "type": known, "param": None, "code": kind}
     return json.dumps({"error": error}).encode()
 
 
@@ -118,16 +121,60 @@ def bearer(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 
-def parse_request(body: bytes) -> tuple[str, list[Member], dict[str, Any]]:
-    """A request as text, its members and its object. Raises ValueError when it is no JSON object."""
+def parse_request(body: bytes) -> Parsed:
+    """Raises ValueError when the body is no JSON object."""
     text = body.decode("utf-8")
     found = members(text)
-    return text, found, {member.key: member.value for member in found}
+    return Parsed(body, text, found, {member.key: member.value for member in found})
 
 
-def changed(body: bytes, text: str, found: list[Member], changes: dict[str, Any]) -> bytes:
-    """The request with some members set, and every other byte as it was."""
-    return set_members(text, found, changes).encode() if changes else body
+def wordless(
+    wire: str, wanted: GenerationSettings, lacks: Iterable[str] = (), efforts: Iterable[str] | None = None
+) -> str | None:
+    """`WireFormat.cannot_set` of a wire that lacks some settings, and knows these efforts only."""
+    given = wanted.given()
+    for name in lacks:
+        if name in given:
+            return f"the wire {wire} has no {name}"
+    effort = given.get("reasoning_effort")
+    if effort is not None and efforts is not None and effort not in efforts:
+        return f"the wire {wire} has no reasoning_effort {effort!r}"
+    return None
+
+
+def within(value: Any, **changes: Any) -> dict[str, Any]:
+    """An object with some members set; no object is an empty one."""
+    return {**(value if isinstance(value, dict) else {}), **changes}
+
+
+def renamed(wanted: GenerationSettings, names: Mapping[str, str]) -> dict[str, Any]:
+    """The settings that are wanted and have a plain name of their own on a wire, by that name."""
+    return {names[name]: value for name, value in wanted.given().items() if name in names}
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A request: its bytes, its text, its members and where they stand, and its object."""
+
+    body: bytes
+    text: str
+    members: list[Member]
+    request: dict[str, Any]
+
+    def prepared(
+        self,
+        changes: Mapping[str, Any],
+        stated: Callable[[dict[str, Any]], dict[str, Any]],
+        shown: Shown | None = None,
+    ) -> Prepared:
+        """The request with some members set, and every other byte as it was. `stated` reads the settings of
+        a request.
+        """
+        real = {name: value for name, value in changes.items() if self.request.get(name) != value}
+        body = set_members(self.text, self.members, real).encode() if real else self.body
+        before, after = stated(self.request), stated({**self.request, **real})
+        changed = {name: before.get(name) for name in before | after if before.get(name) != after.get(name)}
+        return Prepared(self.request, body, after, changed, shown)
 
 
 def json_value(data: bytes | str) -> Any:

@@ -158,3 +158,20 @@ def test_a_local_model_is_asked_under_its_own_name_or_skipped():
     asked = {cell.key.model: (cell.endpoint, cell.script) for cell in found.cells}
     assert asked == {"local/tiny": ("local/tiny", None), "none": (None, None)}
     assert found.skipped == (("l-1/aider/local/gone/polyglot/t0#run1", "the model has not been added"),)
+
+
+@pytest.mark.parametrize("wire", ["responses", "chat"])
+def test_a_setting_that_the_wire_has_no_word_for_skips_the_pair(wire):
+    spec = SweepSpec.model_validate(
+        {
+            "name": "free",
+            "clis": ("tool",),
+            "models": ({"id": "m", "endpoint": "up", "settings": {"seed": 7}},),
+            "endpoints": {"up": {"base_url": "http://127.0.0.1:1", "wire": wire}},
+            "tasks": ("polyglot/*",),
+        }
+    )
+    found = expand(spec, sweep_id="free-1", clis={"tool": Fake(wire)}, tasks=TASKS, env={})
+    reasons = {reason for _, reason in found.skipped}
+    assert reasons == ({"the wire responses has no seed"} if wire == "responses" else set())
+    assert len(found.cells) + len(found.skipped) == len(TASKS)

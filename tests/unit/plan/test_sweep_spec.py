@@ -299,3 +299,31 @@ def test_a_cli_that_asks_a_model_needs_one(tmp_path):
     with pytest.raises(InputError, match=r"sweep\.yaml:2:14: opencode asks a model, but models is empty"):
         loaded.require_models(["opencode"])
     load(tmp_path, GOOD).require_models(["opencode"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ("{temprature: 0}", r"unknown key 'models\.0\.settings\.temprature'.*'temperature'"),
+        ("{reasoning_effort: hihg}", r"reasoning_effort.*'high'"),
+        ("{temperature: 3}", r"temperature.*less than or equal to 2"),
+        ("{max_output_tokens: 0}", r"max_output_tokens.*greater than or equal to 1"),
+        ("{seed: true}", r"seed.*integer"),
+    ],
+)
+def test_settings_of_a_model_are_strictly_checked(tmp_path, settings, said):
+    text = (
+        "name: mine\nclis: [aider]\ntasks: [a/b]\nendpoints: {up: {base_url: 'http://127.0.0.1:1'}}\n"
+        "models:\n  - {id: m, endpoint: up, settings: "
+    )
+    with pytest.raises(InputError, match=rf"sweep\.yaml:6:.*{said}"):
+        load(tmp_path, f"{text}{settings}}}\n")
+    loaded = load(tmp_path, f"{text}{{temperature: 0, reasoning_effort: high}}}}\n")
+    assert loaded.spec.models[0].settings.given() == {"temperature": 0.0, "reasoning_effort": "high"}
+    assert SweepSpec.of_data(loaded.spec.model_dump(mode="json")) == loaded.spec
+
+
+def test_a_scripted_model_has_no_settings(tmp_path):
+    text = "name: m\nclis: [aider]\ntasks: [a/b]\nmodels: [{id: embedded/idle, settings: {seed: 1}}]\n"
+    with pytest.raises(InputError, match="an embedded model has no settings"):
+        load(tmp_path, text)

@@ -89,6 +89,7 @@ def entry(
         "composite_bounds": (0.9, 0.9),
         "composite_published": 0.8,
         "attempts": 0,
+        "model_builds": (),
         "started_at": "2026-11-27T12:00:00.000000Z",
         "ended_at": "2026-11-27T12:00:03.000000Z",
         "duration_s": 3.0,

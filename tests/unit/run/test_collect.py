@@ -3,8 +3,12 @@
 import json
 import os
 
-from orchestrator.run.collect import MAX_DOCUMENT_BYTES, MAX_DOCUMENTS, documents, write_manifest
+import pytest
+
+from orchestrator.adapter import Adapter, CliUsage, Launch
+from orchestrator.run.collect import MAX_DOCUMENT_BYTES, MAX_DOCUMENTS, cli_usage, documents, write_manifest
 from orchestrator.run.workdir import Difference
+from scorers.evidence import CliUsage as Said
 from scorers.evidence import FileState
 
 FILE = FileState(kind="file", size=1, mode=0o644, sha256="0" * 64)
@@ -51,3 +55,25 @@ def test_a_listing_is_json_whatever_the_names(tmp_path):
     assert all(state["sha256"] == FILE.sha256 for state in stored.values())
     write_manifest(tmp_path / "none.json", {})
     assert json.loads((tmp_path / "none.json").read_text()) == {}
+
+
+def _broken(printed):
+    raise RecursionError(printed)
+
+
+@pytest.mark.parametrize(
+    ("reader", "found"),
+    [
+        (None, {"no_cli_usage": "the adapter reads no totals of the CLI's own"}),
+        (lambda _: None, {"no_cli_usage": "the CLI did not print its totals"}),
+        (_broken, {"no_cli_usage": "what the CLI printed could not be read: RecursionError"}),
+        (
+            lambda _: CliUsage("many", 1),
+            {"no_cli_usage": "what the CLI printed could not be read: ValidationError"},
+        ),
+        (lambda printed: CliUsage(len(printed), 2), {"cli_usage": Said(input=4, output=2)}),
+    ],
+)
+def test_what_the_cli_says_of_its_tokens_never_ends_a_cell(reader, found):
+    adapter = Adapter("tool", "1", lambda _: Launch(()), reported_usage=reader)
+    assert cli_usage(adapter, "text") == found

@@ -1,5 +1,6 @@
 """The record of a cell says what ran, and claims of it no more than was seen."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -7,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from orchestrator.adapter import load_adapter
+from orchestrator.gateway.settings import GenerationSettings
 from orchestrator.plan.expand import PlannedCell
 from orchestrator.plan.task import load_task
 from orchestrator.run.bench import Bench
@@ -121,3 +123,29 @@ def test_a_try_before_keeps_its_cost(bench):
     )
     assert (attempt.input_tokens, attempt.output_tokens) == (10, 5)
     assert record_of(bench, CELL, result(call(0)), [attempt]).attempts == (attempt,)
+
+
+def test_the_distinct_builds_that_answered(bench):
+    def builds(*calls):
+        found = [
+            call(number, model).model_copy(update={"fingerprint": mark})
+            for number, (model, mark) in enumerate(calls)
+        ]
+        return list(map(str, record_of(bench, CELL, result(*found), []).identity.model_builds))
+
+    assert builds() == []
+    assert builds((None, None)) == []
+    assert builds(("gpt-1", None), ("gpt-1", None)) == ["gpt-1"]
+    assert builds(("gpt-1", "fp_1"), ("gpt-1", None), ("gpt-1", "fp_2")) == ["gpt-1 fp_1", "gpt-1 fp_2"]
+    assert builds(("gpt-2", None), ("gpt-1", "fp_1")) == ["gpt-2", "gpt-1 fp_1"]
+
+
+def test_what_the_sweep_set_and_what_the_cli_had_asked_for(bench):
+    settings = {KEY.model: GenerationSettings(temperature=0.0, max_output_tokens=64)}
+    own = {"temperature": 0.9, "max_tokens": None}
+    calls = [call(number).model_copy(update={"settings_before": own}) for number in (0, 1)]
+    identity = record_of(replace(bench, settings=settings), CELL, result(*calls, call(2)), []).identity
+    assert identity.settings_set == {"temperature": 0.0, "max_output_tokens": 64}
+    assert identity.settings_overridden == ({"temperature": 0.9},)
+    identity = record_of(bench, CELL, result(call(0)), []).identity
+    assert (identity.settings_set, identity.settings_overridden) == ({}, ())

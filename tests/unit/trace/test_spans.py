@@ -97,7 +97,15 @@ def test_model_calls_by_their_genai_names(path):
             request_hash="h",
             request_model="gpt",
             reported_model="gpt-build-7",
-            settings={"temperature": 0.5, "max_completion_tokens": 100, "tools": [1], "top_p": None},
+            fingerprint="fp_1",
+            streamed=True,
+            settings={
+                "stop": "end",
+                "temperature": 0.5,
+                "max_completion_tokens": 100,
+                "tools": [1],
+                "top_p": None,
+            },
             usage=Usage(input=120, output=30, cached_read=100),
             finish_reason="stop",
             waits=[Span(start=1, end=1.25)],
@@ -115,6 +123,10 @@ def test_model_calls_by_their_genai_names(path):
     assert call["end_unix_ns"] - call["start_unix_ns"] == 2_000_000_000
     assert call["attributes"] == {
         "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.stream": True,
+        "gen_ai.request.stop_sequences": ["end"],
+        "openai.response.system_fingerprint": "fp_1",
         "gen_ai.request.model": "gpt",
         "gen_ai.response.model": "gpt-build-7",
         "gen_ai.response.finish_reasons": ["stop"],

@@ -1,0 +1,45 @@
+"""What a sweep has spent of its budget, in words and as data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.plan.spec import Spending
+from orchestrator.report.text import count, dollars
+from orchestrator.run.budget import Budget
+from orchestrator.store.cells import CellStore
+from orchestrator.store.record import SweepRecord
+
+
+def budget_of(sweep: SweepRecord, store: CellStore) -> Budget | None:
+    """The budget that a sweep was started with, less what its stored cells and their tries spent; None where
+    it has none.
+    """
+    limit = Spending.model_validate((sweep.spec or {}).get("budget") or {})
+    return None if limit == Spending() else Budget.of(limit, store)
+
+
+def spent(budget: Budget) -> str:
+    """`200 of 500 tokens and $0.1000 of $2.00 used`; nothing where there is no limit."""
+    limit, parts = budget.limit, []
+    if limit.tokens is not None:
+        parts.append(f"{count(budget.tokens)} of {count(limit.tokens)} tokens")
+    if limit.usd is not None:
+        parts.append(f"{dollars(budget.usd)} of {dollars(limit.usd)}")
+    return f"{' and '.join(parts)} used" if parts else ""
+
+
+def as_data(budget: Budget, not_finished: int) -> dict[str, Any]:
+    """`sweep_budget` is the number of cells that were not run since the budget was used up before. `spent` is
+    what was stated: a call without usage, or without a price, adds nothing to it.
+    """
+    limit = budget.limit
+    return {
+        "limit": limit.model_dump(),
+        "spent": {
+            "tokens": budget.tokens,
+            "usd": None if limit.usd is None else budget.usd,
+        },
+        "used_up": budget.used_up,
+        "sweep_budget": not_finished if budget.used_up else 0,
+    }
