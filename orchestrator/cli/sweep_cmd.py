@@ -1,4 +1,4 @@
-"""`cab sweep plan | run | resume | status`."""
+"""`cab sweep plan | preflight | run | resume | status`."""
 
 from __future__ import annotations
 
@@ -43,6 +43,12 @@ budget_usd_option = click.option(
 dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Show what would run and what is finished; run and write nothing."
 )
+preflight_option = click.option(
+    "--preflight/--no-preflight",
+    default=True,
+    show_default=True,
+    help="Whether each CLI first shows, with each model, that it can make one small edit.",
+)
 
 
 @click.group(cls=Group)
@@ -67,9 +73,56 @@ def plan(spec: Path, runs: int | None, only: tuple[str, ...], as_json: bool) -> 
     print_plan(matrix, choose(matrix.plan, only), as_json=as_json)
 
 
+id_option = click.option("--id", "sweep_id", help="Sweep id instead of <name>-<date>.")
+
+
 @sweep.command()
 @spec_argument
-@click.option("--id", "sweep_id", help="Sweep id instead of <name>-<date>.")
+@id_option
+@concurrency_option
+@only_option
+@click.option("--again", is_flag=True, help="Repeat the handshakes whose result is known.")
+@click.option(
+    "--all",
+    "scripted",
+    is_flag=True,
+    help="Also with embedded/reference, which proves CLI, image and gateway.",
+)
+@results_option
+@json_option
+def preflight(
+    spec: Path,
+    sweep_id: str | None,
+    concurrency: int | None,
+    only: tuple[str, ...],
+    again: bool,
+    scripted: bool,
+    results: Path,
+    as_json: bool,
+) -> None:
+    """Have each CLI of SPEC make one small edit with each model, within three tries. Keeps what came of it.
+
+    `sweep run` does so too, and does not repeat what is known. Exit code 0 when every pair is compatible,
+    1 when one is not or an endpoint did not tell, 2 for bad input or a machine that lacks something, 130 when
+    interrupted.
+    """
+    from orchestrator.report.preflight import check, print_preflight
+    from orchestrator.run.start import Options, of_file, started
+    from orchestrator.store.preflight import read_preflight
+
+    call = of_file(spec, results, sweep_id, Options(concurrency=concurrency, only=only))
+    with started(call) as whole:
+        ready, interrupted = check(whole, again=again, scripted=scripted)
+        record = read_preflight(ready.store.root)
+    print_preflight(ready.matrix, record, as_json=as_json)
+    if interrupted:
+        sys.exit(INTERRUPTED)
+    sys.exit(1 if ready.incompatible or ready.held else 0)
+
+
+@sweep.command()
+@spec_argument
+@id_option
 @runs_option
 @concurrency_option
 @only_option
@@ -81,6 +134,7 @@ def plan(spec: Path, runs: int | None, only: tuple[str, ...], as_json: bool) -> 
     type=click.Choice(["tokens.wire", "price"]),
     help="Count no cell, or start nothing, where this is not measured; may be given again.",
 )
+@preflight_option
 @dry_run_option
 @results_option
 @json_option
@@ -93,6 +147,7 @@ def run(
     budget_tokens: int | None,
     budget_usd: float | None,
     require: tuple[Requirement, ...],
+    preflight: bool,
     dry_run: bool,
     results: Path,
     as_json: bool,
@@ -108,7 +163,7 @@ def run(
 
     budget = Spending(tokens=budget_tokens, usd=budget_usd)
     call = of_file(spec, results, sweep_id, Options(runs, concurrency, only, budget, require))
-    _execute(call, dry_run=dry_run, as_json=as_json)
+    _execute(call, preflight=preflight, dry_run=dry_run, as_json=as_json)
 
 
 @sweep.command()
@@ -120,6 +175,7 @@ def run(
 @only_option
 @budget_tokens_option
 @budget_usd_option
+@preflight_option
 @dry_run_option
 @results_option
 @json_option
@@ -130,6 +186,7 @@ def resume(
     only: tuple[str, ...],
     budget_tokens: int | None,
     budget_usd: float | None,
+    preflight: bool,
     dry_run: bool,
     results: Path,
     as_json: bool,
@@ -140,7 +197,7 @@ def resume(
 
     budget = Spending(tokens=budget_tokens, usd=budget_usd)
     call = of_stored(results, sweep_id, Options(runs, concurrency, only, budget))
-    _execute(call, dry_run=dry_run, as_json=as_json)
+    _execute(call, preflight=preflight, dry_run=dry_run, as_json=as_json)
 
 
 @sweep.command()
@@ -157,7 +214,7 @@ def status(sweep_id: str | None, results: Path, as_json: bool) -> None:
     print_sweep(store, as_json=as_json, runner=runner_of(store.root))
 
 
-def _execute(call: Prepared, *, dry_run: bool, as_json: bool) -> None:
+def _execute(call: Prepared, *, preflight: bool, dry_run: bool, as_json: bool) -> None:
     """Run a sweep to its end, show what came of it, and say by the exit code how it went."""
     if dry_run:
         from orchestrator.report.plan import print_dry_run
@@ -169,13 +226,19 @@ def _execute(call: Prepared, *, dry_run: bool, as_json: bool) -> None:
     from orchestrator.report.table import print_sweep
     from orchestrator.run.start import started
 
-    with started(call) as ready:
-        interrupted = watch(ready)
+    with started(call) as whole:
+        ready, interrupted = whole, False
+        if preflight and whole.bench is not None:
+            from orchestrator.report.preflight import check
+
+            ready, interrupted = check(whole)
+        if not interrupted:
+            interrupted = watch(ready)
         write_summary(ready.store)
     print_sweep(ready.store, as_json=as_json)
     if interrupted:
         sys.exit(INTERRUPTED)
     finished = ready.store.finished()
     ended = [finished[cell.cell_id] for cell in ready.chosen if cell.cell_id in finished]
-    not_run = len(ended) < len(ready.chosen)
+    not_run = len(ended) + len(ready.incompatible) < len(ready.chosen)
     sys.exit(1 if not_run or any(not entry.counted for entry in ended) else 0)

@@ -101,8 +101,12 @@ class ReplayReport(Message):
 class CellRoute(Message):
     """One cell's way through the gateway. Exactly one of `endpoint` (a name), `script` and `replay` is set.
 
+    `cli_wire` is what the CLI speaks; None: what its endpoint does. Where they differ the gateway translates.
     `max_tokens` (input and output) and `max_usd` (at `price`, which it needs) count what calls stated that
     have ended: the call that reaches them is answered whole, each further one is refused.
+
+    Without `ask_usage` a stream is not asked for usage that its CLI does not ask for: the endpoint refuses
+    such a request.
     """
 
     cell_id: str
@@ -120,11 +124,14 @@ class CellRoute(Message):
     max_usd: float | None = None
     price: Price | None = None
     max_retries: int = 5
+    cli_wire: Wire | None = None
+    ask_usage: bool = True
 
 
 class RawCall(Message):
     """One model call as recorded. Times are `time.monotonic()` seconds, which all processes of a machine
-    share.
+    share. `wire` is the endpoint's. `cli_wire` is set where the CLI spoke another: then `request_hash` is of
+    the request as it was translated, and `dropped` names what was left out of it.
     """
 
     index: int
@@ -147,3 +154,5 @@ class RawCall(Message):
     error_detail: str | None = None
     attempts: int = 1
     waits: list[tuple[float, float]] = Field(default_factory=list)
+    cli_wire: Wire | None = None
+    dropped: list[str] = Field(default_factory=list)

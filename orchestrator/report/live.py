@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
@@ -38,7 +38,6 @@ from orchestrator.store.names import NO_MODEL
 if TYPE_CHECKING:
     from orchestrator.run.budget import Budget
     from orchestrator.run.start import Ready
-    from orchestrator.run.sweep import Sweep
 
 HINT = "Ctrl-C finishes the cells under way; twice stops them"
 FINISHING = "finishing the cells under way; Ctrl-C again stops them"
@@ -48,10 +47,10 @@ STOPPING = "stopping the cells under way"
 def watch(ready: Ready) -> bool:
     """Run what is not finished of a sweep and show it; whether the user stopped it before its end."""
     err = console(stderr=True)
-    done = len(ready.chosen) - len(ready.todo)
+    done = len(ready.chosen) - len(ready.todo) - len(ready.incompatible) - len(ready.held)
     left_out = len(ready.matrix.plan.cells) - len(ready.chosen)
     only = f"; {left_out} left out by --only" if left_out else ""
-    if ready.bench is None:
+    if ready.bench is None or not ready.todo:
         err.print(f"{ready.matrix.sweep_id}: {plural(done, 'cell')} finished, nothing to do{only}")
         return False
     # Imported here: a sweep with nothing to do need not wait for the tracing SDK.
@@ -67,7 +66,7 @@ def watch(ready: Ready) -> bool:
     finished = f"{done} finished, " if done else ""
     err.print(f"{ready.matrix.sweep_id}: {finished}{plural(total, 'cell')} to run, {at_once} at once{only}")
     begin = time.monotonic()
-    with _interruptible(sweep, view), view.shown(err):
+    with interruptible(sweep, view), view.shown(err):
         sweep.run()
     took = clock(time.monotonic() - begin)
     if sweep.interrupted:
@@ -103,8 +102,29 @@ def _spent(budget: Budget) -> str:
     return " and ".join(parts) + " used"
 
 
+class Stoppable(Protocol):
+    """What Ctrl-C stops: once to start nothing more, twice at once."""
+
+    @property
+    def stopping(self) -> bool: ...
+
+    def stop(self) -> None: ...
+
+    def cancel(self) -> None: ...
+
+
+class StopView(Protocol):
+    """Where it is said that it stops."""
+
+    def finishing(self) -> None: ...
+
+    def stopping(self) -> None: ...
+
+
 @contextmanager
-def _interruptible(sweep: Sweep, view: LiveView | PlainView) -> Iterator[None]:
+def interruptible(sweep: Stoppable, view: StopView) -> Iterator[None]:
+    """Have SIGINT and SIGTERM stop what runs inside."""
+
     def on_signal(number: int, frame: FrameType | None) -> None:
         del number, frame
         if sweep.stopping:

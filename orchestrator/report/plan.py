@@ -10,9 +10,10 @@ from orchestrator.report.columns import Column, fit
 from orchestrator.report.table import print_skipped
 from orchestrator.report.text import console, plural, print_json
 from orchestrator.run.start import Matrix, Prepared, ended
+from orchestrator.store.preflight import incompatible_cells
 
 _NAME_LEAST = 20
-RUN, FINISHED, LEFT_OUT = "run", "finished", "left out"
+RUN, FINISHED, LEFT_OUT, INCOMPATIBLE = "run", "finished", "left out", "incompatible"
 
 
 def print_plan(matrix: Matrix, cells: Sequence[PlannedCell] | None = None, *, as_json: bool) -> None:
@@ -27,8 +28,11 @@ def print_dry_run(call: Prepared, *, as_json: bool) -> None:
 
 
 def _states(call: Prepared) -> dict[str, str]:
-    """By cell: whether it would run (again, where its outcome says so), is finished, or was left out."""
+    """By cell: whether it would run (again, where its outcome says so), is finished, was left out, or is not
+    to run since its CLI and model cannot work together.
+    """
     finished, chosen = call.store.finished(), {cell.cell_id for cell in call.chosen}
+    refused = {cell.cell_id for cell in incompatible_cells(call.store)}
     states = {}
     for cell in call.matrix.plan.cells:
         entry = finished.get(cell.cell_id)
@@ -36,6 +40,8 @@ def _states(call: Prepared) -> dict[str, str]:
             states[cell.cell_id] = FINISHED
         elif cell.cell_id not in chosen:
             states[cell.cell_id] = LEFT_OUT
+        elif cell.cell_id in refused:
+            states[cell.cell_id] = INCOMPATIBLE
         else:
             states[cell.cell_id] = RUN if entry is None else f"{RUN} again ({entry.outcome})"
     return states

@@ -15,6 +15,7 @@ from orchestrator.report.groups import pairs, row_of
 from orchestrator.store.cells import CellStore
 from orchestrator.store.files import store_errors, write_durably
 from orchestrator.store.index import IndexEntry
+from orchestrator.store.preflight import PREFLIGHT, incompatible_cells
 from scorers.aggregate import aggregate
 
 SUMMARY = "summary.json"
@@ -42,18 +43,19 @@ def summary(store: CellStore) -> dict[str, Any]:
         "cells": [entry.model_dump(mode="json") for entry in entries],
         "pairs": [{**pair.group.model_dump(mode="json"), "claim": pair.claim} for pair in pairs(entries)],
         **_marginals(entries),
-        "skipped": [cell.model_dump(mode="json") for cell in sweep.skipped],
+        "skipped": [cell.model_dump(mode="json") for cell in (*sweep.skipped, *incompatible_cells(store))],
     }
 
 
 def write_summary(store: CellStore) -> None:
-    """Write `summary.json`, whole or not at all; one that is newer than the index stays.
+    """Write `summary.json`, whole or not at all; one that is newer than what it is made of stays.
 
     Raises StoreError.
     """
     path = store.root / SUMMARY
     with store_errors(path):
-        if path.exists() and path.stat().st_mtime_ns > store.index_path.stat().st_mtime_ns:
+        made_of = [it for it in (store.index_path, store.root / PREFLIGHT) if it.exists()]
+        if path.exists() and all(path.stat().st_mtime_ns > it.stat().st_mtime_ns for it in made_of):
             return
         write_durably(path, json.dumps(summary(store), indent=1).encode() + b"\n")
 

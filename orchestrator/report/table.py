@@ -33,6 +33,7 @@ from orchestrator.run.outcome import TABLE, with_cause
 from orchestrator.store.cells import CellStore
 from orchestrator.store.index import IndexEntry
 from orchestrator.store.names import NO_MODEL, NO_STACK
+from orchestrator.store.preflight import incompatible_cells, pair_of
 from orchestrator.store.record import SweepRecord
 from orchestrator.store.running import Runner
 from scorers.aggregate import Group
@@ -53,8 +54,9 @@ def print_sweep(store: CellStore, *, as_json: bool, runner: Runner | None = None
         out.print()
         _print_pairs(pairs(entries), out)
         out.print()
-    print_skipped([(cell.cell_id, cell.reason) for cell in sweep.skipped], out)
-    missing = len(sweep.order) - len(entries)
+    refused = incompatible_cells(store)
+    print_skipped([(cell.cell_id, cell.reason) for cell in (*sweep.skipped, *refused)], out)
+    missing = len(sweep.order) - len(entries) - len(refused)
     if missing:
         out.print(f"not finished: {missing} of {plural(len(sweep.order), 'cell')}", soft_wrap=True)
         if runner:
@@ -206,5 +208,4 @@ def print_skipped(skipped: Iterable[tuple[str, str]], out: Console) -> None:
 
 def _pair(cell_id: str) -> str:
     """CLI and model of a cell id, whose last two parts are its task."""
-    cli, *model = cell_id.split("/")[1:-2]
-    return f"{cli} × {'/'.join(model)}"
+    return " × ".join(pair_of(cell_id))

@@ -28,7 +28,8 @@ class Bench:
 
     `pins` says which image id each name stands for, `tags` which tag that image has, `call_retries` how often
     the gateway tries a failed model call again, `prices` what each model costs or why that is not known,
-    `spending` what one cell may spend; `servers` are those of local models.
+    `spending` what one cell may spend; `servers` are those of local models. `unasked` are the endpoints, each
+    with a model, that are not asked for the usage of a stream: preflight found that they refuse it.
     """
 
     sweep_id: str
@@ -48,4 +49,5 @@ class Bench:
     prices: Mapping[str, Price | str] = field(default_factory=dict)
     spending: Spending = field(default_factory=Spending)
     require: tuple[Requirement, ...] = ()
+    unasked: frozenset[tuple[str, str]] = frozenset()
     span_exporter: SpanProcessor | None = None

@@ -1,4 +1,5 @@
-"""What a sweep has spent, against what it may: over all its cells and their tries, from its first call on."""
+"""What a sweep has spent, against what it may: over its handshakes, all its cells and
+their tries, from its first call on."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from typing import Any
 
 from orchestrator.plan.spec import Spending
 from orchestrator.store.cells import CellStore, read_cell
+from orchestrator.store.preflight import read_preflight
 
 
 @dataclass
@@ -21,10 +23,12 @@ class Budget:
 
     @classmethod
     def of(cls, limit: Spending, store: CellStore) -> Budget:
-        """A budget less what the stored cells and their earlier tries spent."""
+        """A budget less what the handshakes, the stored cells and their earlier tries spent."""
         budget = cls(limit)
         if limit == Spending():
             return budget
+        preflight = read_preflight(store.root)
+        budget.add(preflight.known_tokens, preflight.known_usd)
         for entry in store.finished().values():
             record = read_cell(store.cell_dir_of(entry))
             known: Any = record.scores.get("tokens", {}).get("known") or {}

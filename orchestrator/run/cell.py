@@ -22,7 +22,7 @@ from opentelemetry.sdk.trace import Span
 
 from orchestrator.adapter import HOME, SOLUTION, WORKDIR, Launch, LaunchContext
 from orchestrator.errors import CellFault, NotStarted
-from orchestrator.gateway.client import read_calls, read_wire
+from orchestrator.gateway.client import read_calls, read_wire, recorded_wire
 from orchestrator.gateway.contract import CellRoute, Replay
 from orchestrator.plan.expand import PlannedCell, Recorded
 from orchestrator.run.bench import Bench
@@ -85,12 +85,15 @@ class CellResult:
 
 @dataclass
 class CellRun:
-    """One try of one cell. `run` is called once; `cancel` may be called from another thread."""
+    """One try of one cell. `run` is called once; `cancel` may be called from another thread. What is not
+    `graded`, as a handshake of preflight, ends with what the CLI left: no verifier runs.
+    """
 
     bench: Bench
     cell: PlannedCell
     staging: Path
     on_stage: Callable[[str], None]
+    graded: bool = True
     _anchor: Anchor = field(default_factory=Anchor.now)
     _load: float = field(default_factory=lambda: os.getloadavg()[0])
     _evidence: dict[str, Any] = field(default_factory=dict)
@@ -159,7 +162,7 @@ class CellRun:
             with self._stage(tracer, Kind.COLLECT):
                 difference = self._collect(scratch.path)
             outcome = agent
-            if agent.rule.counted:
+            if agent.rule.counted and self.graded:
                 with self._stage(tracer, Kind.VERIFY):
                     outcome = self._verify(scratch.path, difference, agent)
             with self._stage(tracer, Kind.SCORE):
@@ -307,16 +310,19 @@ class CellRun:
             max_usd=None if isinstance(self._price, str) else self.bench.spending.usd,
             price=None if isinstance(self._price, str) else self._price,
             max_retries=self.bench.call_retries,
+            cli_wire=self._adapter.wire,
+            ask_usage=(self.cell.endpoint, self.cell.model) not in self.bench.unasked,
         )
 
     def _replay(self, recorded: Recorded) -> Replay:
         assert self._adapter.wire is not None
+        wire_path = recorded.cell_dir / "wire.jsonl.gz"
         return Replay(
             cell_id=recorded.cell_id,
             calls_path=recorded.cell_dir / "calls.jsonl",
-            wire_path=recorded.cell_dir / "wire.jsonl.gz",
+            wire_path=wire_path,
             report_path=self.staging / REPLAY_FILE,
-            wire=self._adapter.wire,
+            wire=recorded_wire(wire_path) or self._adapter.wire,
             paced=recorded.paced,
         )
 

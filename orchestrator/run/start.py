@@ -180,7 +180,8 @@ class Prepared:
 @dataclass(frozen=True)
 class Ready:
     """A sweep whose lock is held. `chosen` is what the call is about, `todo` what of it is not finished;
-    `bench` is None where that is nothing. `only` are the globs that the call is limited to.
+    `bench` is None where that is nothing. `only` are the globs that the call is limited to. Of preflight are
+    `incompatible` (not run, ever) and `held` (not run by this call: their handshake came to no result).
     """
 
     matrix: Matrix
@@ -189,6 +190,8 @@ class Ready:
     todo: Sequence[PlannedCell]
     bench: Bench | None
     only: tuple[str, ...] = ()
+    incompatible: Sequence[PlannedCell] = ()
+    held: Sequence[PlannedCell] = ()
 
 
 def plan_of(loaded: LoadedSpec, name: str | None = None, options: Options = _AS_IT_IS) -> Matrix:

@@ -13,13 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.errors import EnvironmentFault
-from orchestrator.paths import resume_command
 from orchestrator.plan.expand import PlannedCell
-from orchestrator.run.bench import LOCAL_LOG, Bench
+from orchestrator.run.bench import Bench
 from orchestrator.run.budget import Budget
 from orchestrator.run.cell import Cancelled, CellResult, CellRun
 from orchestrator.run.events import Observer
+from orchestrator.run.ground import check_ground
 from orchestrator.run.records import attempt_of, record_of
+from orchestrator.run.workers import work_together
 from orchestrator.store.cells import CellStore
 from orchestrator.store.evidence import save_evidence, save_facts
 from orchestrator.store.record import Attempt
@@ -78,16 +79,7 @@ class Sweep:
     def run(self) -> None:
         """Run to the end or to a stop. Raises what made going on pointless: a full disk, a dead gateway."""
         self._queue.extend(_Job(cell) for cell in self.cells)
-        workers = [
-            threading.Thread(target=self._work, name=f"cell-worker-{number}")
-            for number in range(min(self.bench.concurrency, len(self._queue)))
-        ]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            # A plain join would keep the main thread from its signal handlers.
-            while worker.is_alive():
-                worker.join(0.2)
+        work_together(self._work, min(self.bench.concurrency, len(self._queue)), "cell-worker")
         if self._failure is not None:
             raise self._failure
 
@@ -133,7 +125,10 @@ class Sweep:
             del self._under_way[cell.cell_id]
         known = result.scores.tokens.known
         self.budget.add(known.total_tokens if known else None, result.scores.tokens.cost_usd)
-        self._check_ground(result)
+        try:
+            check_ground(self.bench, self.store, result.outcome)
+        except EnvironmentFault as fault:
+            self._fail(fault)
         if self._again(job, result):
             self.store.discard(staging)
             return
@@ -142,18 +137,6 @@ class Sweep:
         save_facts(staging.path, result.facts)
         entry = self.store.commit(staging, record, replace=True)
         self.observer.ended(cell, entry)
-
-    def _check_ground(self, result: CellResult) -> None:
-        """End the sweep where what all cells stand on is gone: each further one would fail alike."""
-        mend = resume_command(self.store.root)
-        if not self.bench.gateway.alive:
-            place = str(self.store.root / "gateway.log")
-            self._fail(EnvironmentFault("the model gateway died", place=place, mend=mend))
-        elif dead := next((server for server in self.bench.servers if not server.alive), None):
-            place = str(self.store.root / LOCAL_LOG)
-            self._fail(EnvironmentFault(f"the server of {dead.model.id} died", place=place, mend=mend))
-        elif result.outcome.cause == "engine" and not self.bench.grader.sandbox.answers:
-            self._fail(EnvironmentFault("the Docker engine is gone", mend=f"start it, then {mend}"))
 
     def _again(self, job: _Job, result: CellResult) -> bool:
         ends = self._stopping.is_set() or self.budget.used_up

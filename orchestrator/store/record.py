@@ -364,7 +364,7 @@ def parse(kind: type[R], raw: bytes, *, place: str) -> R:
         raise StoreError(f"is no JSON: {error}", place=place, mend="restore the file") from None
     if not isinstance(data, dict):
         raise StoreError("is no JSON object", place=place, mend="restore the file")
-    data = upgrade(data, UPGRADES[kind], current=SCHEMA_VERSION, place=place)
+    data = upgrade(data, UPGRADES.get(kind, {}), current=SCHEMA_VERSION, place=place)
     try:
         return kind.model_validate(data)
     except ValidationError as error:

@@ -193,6 +193,7 @@ def add_model_calls(tracer: CellTracer, parent: Span, calls: Iterable[ModelCall]
             "cab.main": call.main,
             "cab.request_hash": call.request_hash,
             "cab.attempts": call.attempts,
+            "cab.cli_wire": call.cli_wire,
             "cab.wait_s": sum(wait.end - wait.start for wait in call.waits),
             "cab.first_byte_s": None if call.first_byte is None else call.first_byte - call.start,
         }

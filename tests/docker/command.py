@@ -179,9 +179,13 @@ class Cab:
         self.started.append(running)
         return running
 
-    def sweep(self, verb: str, *args: str | Path, **more: Any) -> Running:
-        """`cab sweep VERB …` on this sweep: `run` takes the file, all others its id."""
-        which = ("--id", self.sweep_id) if verb == "run" else (self.sweep_id,)
+    def sweep(self, verb: str, *args: str | Path, preflight: bool = False, **more: Any) -> Running:
+        """`cab sweep VERB …` on this sweep: `run` and `preflight` take the file, all others its id. Most CLIs
+        and models of tests edit nothing, so preflight is left out unless asked for.
+        """
+        which: tuple[str, ...] = ("--id", self.sweep_id) if verb in ("run", "preflight") else (self.sweep_id,)
+        if verb in ("run", "resume") and not preflight:
+            which += ("--no-preflight",)
         return self.start("sweep", verb, "-r", self.results, *which, *args, **more)
 
     # ---- what it stored ----

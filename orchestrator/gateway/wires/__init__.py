@@ -13,3 +13,6 @@ WIRES: dict[Wire, WireFormat] = {
     "messages": MessagesWire(),
     "gemini": GeminiWire(),
 }
+
+UNASKED_WIRES: dict[Wire, WireFormat] = {**WIRES, "chat": ChatWire(ask_usage=False)}
+"""The same for endpoints that refuse to be asked for the usage of a stream."""

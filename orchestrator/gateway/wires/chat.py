@@ -64,9 +64,12 @@ _SETTINGS = (
 
 
 class ChatWire:
-    """`WireFormat` of chat completions."""
+    """`WireFormat` of chat completions. With `ask_usage`, streams are asked for usage on the CLI's behalf."""
 
     name: Wire = "chat"
+
+    def __init__(self, *, ask_usage: bool = True) -> None:
+        self._ask_usage = ask_usage
 
     def match(self, method: str, path: str, model: str) -> Path | None:
         if _CALL.search(path):
@@ -81,7 +84,8 @@ class ChatWire:
         if request.get("model") != model:
             changes["model"] = model
         options = request.get("stream_options")
-        hide_usage = request.get("stream") is True and member(options, "include_usage") is not True
+        streams, asked = request.get("stream") is True, member(options, "include_usage") is True
+        hide_usage = self._ask_usage and streams and not asked
         if hide_usage:
             changes["stream_options"] = {
                 **(options if isinstance(options, dict) else {}),

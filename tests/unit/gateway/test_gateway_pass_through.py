@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 from gateway_rig import (
     AUTH,
     CREDENTIAL,
@@ -119,6 +120,36 @@ def test_usage_is_asked_for_and_taken_out_again(tmp_path: Path, options: dict[st
             assert asked == {**options.get("stream_options", {}), "include_usage": True}
             (call,) = await gateway.close()
             assert call.usage_raw == {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "body", [request_body(stream=True), request_body(stream=True, stream_options={"x": 1})]
+)
+def test_an_endpoint_that_cannot_be_asked_for_usage_gets_what_the_cli_sent(
+    tmp_path: Path, body: dict[str, Any]
+) -> None:
+    """As preflight learnt of it; its tokens are then unknown, not 0."""
+
+    async def run() -> None:
+        async def picky(request: web.Request) -> web.StreamResponse:
+            asked = (await request.json()).get("stream_options", {}).get("include_usage")
+            answer = json_reply({"error": {"message": "no such field"}}, 400) if asked else plain
+            return await answer(request)
+
+        plain = stream_reply(stream_events(usage=False))
+        for ask_usage, expected in ((True, 400), (False, 200)):
+            folder = tmp_path / str(ask_usage)
+            folder.mkdir()
+            async with rig(folder, picky, model="alias", ask_usage=ask_usage) as gateway:
+                status, seen = await gateway.post(body)
+                assert status == expected
+                (call,) = await gateway.close()
+                assert call.usage_raw is None
+                assert call.error == ("bad_request" if ask_usage else None)
+        assert gateway.seen[0].json == body
+        assert split_events(seen) == stream_events(usage=False)
 
     asyncio.run(run())
 

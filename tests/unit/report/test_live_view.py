@@ -17,8 +17,8 @@ from orchestrator.report.live import (
     STOPPING,
     LiveView,
     PlainView,
-    _interruptible,
     go_on,
+    interruptible,
     watch,
 )
 from orchestrator.run.outcome import Outcome
@@ -139,7 +139,7 @@ def test_ctrl_c_once_finishes_and_twice_stops(clock):
     before = signal.getsignal(signal.SIGINT)
     view = live(1, clock)
     assert drawn(view, terminal())[-1].strip() == HINT
-    with _interruptible(sweep, view), view.shown(out):
+    with interruptible(sweep, view), view.shown(out):
         signal.raise_signal(signal.SIGINT)
         assert asked == ["stop"]
         assert drawn(view, terminal())[-1].strip() == FINISHING
@@ -219,6 +219,8 @@ def test_one_plain_line_says_how_it_ended(monkeypatch, capsys, interrupted, over
         bench=SimpleNamespace(concurrency=2),
         store=SimpleNamespace(root=Path("/r") / SWEEP, finished=dict),
         only=(),
+        incompatible=(),
+        held=(),
     )
     assert watch(ready) is interrupted
     assert capsys.readouterr().err.endswith(said)
@@ -237,7 +239,9 @@ def test_the_handler_may_draw_while_the_view_is_being_drawn(clock):
 def test_nothing_to_do_is_said(capsys, chosen, said):
     cells = [cell(1), cell(2)]
     matrix = SimpleNamespace(plan=SimpleNamespace(cells=cells), sweep_id=SWEEP)
-    ready = SimpleNamespace(matrix=matrix, chosen=cells[:chosen], todo=[], bench=None)
+    ready = SimpleNamespace(
+        matrix=matrix, chosen=cells[:chosen], todo=[], bench=None, incompatible=(), held=()
+    )
     assert watch(ready) is False
     captured = capsys.readouterr()
     assert captured.err == f"{SWEEP}: {said}\n"
