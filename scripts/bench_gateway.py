@@ -127,7 +127,7 @@ def _mode_rows(
                     through.p95 - direct.p95
                     for through, direct in zip(seen[name], seen["direct"], strict=True)
                 ),
-                "cpu_ms": statistics.median(found.cpu for found in seen[name]),
+                "cpu_ms": statistics.fmean(found.cpu for found in seen[name]),
                 "times_gateway": statistics.median(ratios),
                 "times_gateway_range": [min(ratios), max(ratios)],
                 "first_event_ms": _first(seen[name]),
