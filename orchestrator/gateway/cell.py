@@ -14,8 +14,10 @@ from aiohttp import web
 
 from orchestrator.gateway.contract import CellRoute
 from orchestrator.gateway.evidence import normalise_usage
+from orchestrator.gateway.faults import INFRA
 from orchestrator.gateway.record import HEADERS_KEPT, CallInProgress, Recorder
-from orchestrator.gateway.upstream import Clock, Outgoing, Reply, Source, StreamCutError
+from orchestrator.gateway.upstream import Outgoing, Reply, Source, StreamCutError
+from orchestrator.gateway.window import Clock
 from orchestrator.gateway.wire import ErrorKind, Failure, Path, Shown, Target, WireFormat
 from orchestrator.gateway.wires.meters import Meter, PlainMeter, StreamMeter, Unread
 from orchestrator.gateway.wires.shared import bounded
@@ -35,9 +37,6 @@ the disk.
 PATH_MAX = 200
 """Characters of a request's path, and of its query, that are recorded."""
 
-_NOT_THE_CELLS_FAULT = frozenset(
-    ("rate_limited", "endpoint_down", "upstream_5xx", "stream_cut", "key_refused", "gateway")
-)
 logger = logging.getLogger("gateway")
 
 
@@ -121,7 +120,7 @@ class Cell:
             _break_off(request)
             return web.Response(status=500)
         finally:
-            if call.failure is not None and call.failure.category in _NOT_THE_CELLS_FAULT:
+            if call.failure is not None and call.failure.category in INFRA:
                 self.charged -= charge
             self._spend(call)
             self.recorder.add(call)
@@ -164,7 +163,10 @@ class Cell:
         try:
             async for data in reply.chunks:
                 call.received(data)
-                if passed := meter.feed(data):
+                passed = meter.feed(data)
+                if call.streamed and meter.reading.spoke:
+                    call.spoken()
+                if passed:
                     await _to_client(response.write(passed))
         except StreamCutError as cut:
             meter.finish()

@@ -28,7 +28,8 @@ class Bench:
 
     `pins` says which image id each name stands for, `tags` which tag that image has, `call_retries` how often
     the gateway tries a failed model call again, `prices` what each model costs or why that is not known,
-    `spending` what one cell may spend; `servers` are those of local models.
+    `spending` what one cell may spend; `servers` are those of local models. `limit_grace_s` are the seconds
+    that a CLI has to end by itself once a call was refused since a limit was reached.
     """
 
     sweep_id: str
@@ -44,6 +45,7 @@ class Bench:
     concurrency: int
     timeout_s: float | None = None
     call_retries: int = 5
+    limit_grace_s: float = 10.0
     servers: tuple[LocalServer, ...] = ()
     prices: Mapping[str, Price | str] = field(default_factory=dict)
     spending: Spending = field(default_factory=Spending)

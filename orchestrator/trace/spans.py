@@ -194,8 +194,14 @@ def add_model_calls(tracer: CellTracer, parent: Span, calls: Iterable[ModelCall]
             "cab.request_hash": call.request_hash,
             "cab.attempts": call.attempts,
             "cab.wait_s": sum(wait.end - wait.start for wait in call.waits),
-            "cab.first_byte_s": None if call.first_byte is None else call.first_byte - call.start,
+            "cab.connect_s": call.connect_s,
+            "cab.connection_reused": call.connection_reused,
+            "cab.first_byte_s": call.after_sent(call.first_byte),
+            "cab.first_token_s": call.after_sent(call.first_token),
+            "cab.last_byte_s": call.after_sent(call.last_byte),
         }
+        if call.streamed:
+            attributes["gen_ai.response.time_to_first_chunk"] = call.after_sent(call.first_byte)
         if usage is not None:
             attributes |= {
                 "gen_ai.usage.input_tokens": usage.input,

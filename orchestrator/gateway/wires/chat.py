@@ -34,6 +34,7 @@ from orchestrator.gateway.wires.shared import (
     openai_models,
     parse_request,
     recorded,
+    says,
     settings,
     text_of,
     texts_in,
@@ -96,6 +97,7 @@ class ChatWire:
         reading.usage_raw = cumulated(reading.usage_raw, body.get("usage"))
         choice = first_choice(body)
         reading.answered = reading.answered or bool(choice)
+        reading.spoke = reading.spoke or says(choice.get("delta"), but=("role",))
         reason = choice.get("finish_reason")
         reading.finish_reason = bounded(reason) or reading.finish_reason
         refusal = member(choice.get("delta") or choice.get("message"), "refusal")
