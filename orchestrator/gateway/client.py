@@ -100,7 +100,7 @@ class Gateway:
         """Listen on the cell's socket.
 
         `on_wait(True)` and `on_wait(False)` frame the stretches in which the cell waits for its endpoint,
-        `on_limit()` tells that a call was refused because `max_calls` were made, `on_difference()` that a
+        `on_limit()` tells that a call was refused since a limit was reached, once, `on_difference()` that a
         call of a replay was not recorded, `on_fault` that the gateway died under the cell. Raises
         CellFault("gateway") when the cell cannot be opened.
         """

@@ -49,6 +49,16 @@ class WindowReport(Message):
     rate_limited: int
     waited_s: float
 
+    def then(self, later: WindowReport) -> WindowReport:
+        """Both runs of one endpoint together."""
+        return later.model_copy(
+            update={
+                "largest": max(self.largest, later.largest),
+                "rate_limited": self.rate_limited + later.rate_limited,
+                "waited_s": self.waited_s + later.waited_s,
+            }
+        )
+
 
 class Script(Message):
     """What an embedded model needs to know of a task: it never reaches the agent but through its replies.

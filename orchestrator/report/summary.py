@@ -1,7 +1,7 @@
 """A sweep as data: its cells, and the rates and composites of each CLI, model and pair.
 
-Everything here is derived from the index and can be made again at any time; `summary.json` beside it is what
-other programs read.
+Everything here is derived from the index and `endpoints.jsonl`, and can be made again at any time;
+`summary.json` beside them is what other programs read.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import scorers
 from orchestrator.report.groups import pairs, row_of
 from orchestrator.store.cells import CellStore
+from orchestrator.store.endpoints import ENDPOINTS, read_windows
 from orchestrator.store.files import store_errors, write_durably
 from orchestrator.store.index import IndexEntry
 from scorers.aggregate import aggregate
@@ -42,18 +43,21 @@ def summary(store: CellStore) -> dict[str, Any]:
         "cells": [entry.model_dump(mode="json") for entry in entries],
         "pairs": [{**pair.group.model_dump(mode="json"), "claim": pair.claim} for pair in pairs(entries)],
         **_marginals(entries),
+        "endpoints": [window.model_dump(mode="json") for window in read_windows(store.root)],
         "skipped": [cell.model_dump(mode="json") for cell in sweep.skipped],
     }
 
 
 def write_summary(store: CellStore) -> None:
-    """Write `summary.json`, whole or not at all; one that is newer than the index stays.
+    """Write `summary.json`, whole or not at all; one that is newer than what it is made from stays.
 
     Raises StoreError.
     """
     path = store.root / SUMMARY
     with store_errors(path):
-        if path.exists() and path.stat().st_mtime_ns > store.index_path.stat().st_mtime_ns:
+        sources = [path for path in (store.index_path, store.root / ENDPOINTS) if path.exists()]
+        made = path.stat().st_mtime_ns if path.exists() else 0
+        if made > max(source.stat().st_mtime_ns for source in sources):
             return
         write_durably(path, json.dumps(summary(store), indent=1).encode() + b"\n")
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
+from orchestrator.gateway.contract import WindowReport
 from orchestrator.report.called import command
 from orchestrator.report.columns import Column, fit
 from orchestrator.report.groups import Pair, pairs
@@ -31,6 +32,7 @@ from orchestrator.report.text import (
 )
 from orchestrator.run.outcome import TABLE, with_cause
 from orchestrator.store.cells import CellStore
+from orchestrator.store.endpoints import read_windows
 from orchestrator.store.index import IndexEntry
 from orchestrator.store.names import NO_MODEL, NO_STACK
 from orchestrator.store.record import SweepRecord
@@ -54,6 +56,9 @@ def print_sweep(store: CellStore, *, as_json: bool, runner: Runner | None = None
         _print_pairs(pairs(entries), out)
         out.print()
     print_skipped([(cell.cell_id, cell.reason) for cell in sweep.skipped], out)
+    for window in read_windows(store.root):
+        if window.waited_s:
+            out.print(_waited(window), soft_wrap=True)
     missing = len(sweep.order) - len(entries)
     if missing:
         out.print(f"not finished: {missing} of {plural(len(sweep.order), 'cell')}", soft_wrap=True)
@@ -70,6 +75,14 @@ def print_sweep(store: CellStore, *, as_json: bool, runner: Runner | None = None
         entry, why = look_further(entries)
         look = command("cell", "show", entry.cell_id, results=store.root.parent)
         out.print(f"look further ({why}):\n  {look}", soft_wrap=True)
+
+
+def _waited(window: WindowReport) -> str:
+    """What was waited for at an endpoint. Waits of several calls at once are added up."""
+    return safe_line(
+        f"waited for {window.endpoint}: {window.waited_s:.1f} s over all calls, "
+        f"{plural(window.rate_limited, 'rate limit')}, at most {plural(window.largest, 'call')} at once"
+    )
 
 
 def _under_way(runner: Runner) -> dict[str, Any]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
-from orchestrator.errors import EnvironmentFault
+from orchestrator.errors import CellFault, EnvironmentFault
 from orchestrator.paths import resume_command
 from orchestrator.plan.expand import PlannedCell
 from orchestrator.run.bench import LOCAL_LOG, Bench
@@ -21,6 +22,7 @@ from orchestrator.run.cell import Cancelled, CellResult, CellRun
 from orchestrator.run.events import Observer
 from orchestrator.run.records import attempt_of, record_of
 from orchestrator.store.cells import CellStore
+from orchestrator.store.endpoints import note_windows
 from orchestrator.store.evidence import save_evidence, save_facts
 from orchestrator.store.record import Attempt
 
@@ -90,6 +92,9 @@ class Sweep:
                 worker.join(0.2)
         if self._failure is not None:
             raise self._failure
+        # A gateway that died after the last cell takes with it what was waited for, and no result.
+        with suppress(CellFault):
+            note_windows(self.store.root, self.bench.gateway.windows())
 
     def _work(self) -> None:
         while not self._stopping.is_set():
