@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -21,12 +20,12 @@ def list_(as_json: bool) -> None:
     """List the local models."""
     from orchestrator.gateway.local.registry import Registry
     from orchestrator.report.called import as_called
-    from orchestrator.report.text import safe_line
+    from orchestrator.report.text import print_json, safe_line
 
     registry = Registry.default()
     models = registry.models()
     if as_json:
-        click.echo(json.dumps([found.model_dump(mode="json") for found in models], indent=2))
+        print_json([found.model_dump(mode="json") for found in models])
         return
     if not models:
         click.echo(as_called("no local model has been added (add one: `cab model add FILE`)"))
