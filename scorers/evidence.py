@@ -126,7 +126,8 @@ class ModelCall(Model):
     stream_cut, key_refused, context_overflow, bad_request, unauthorised, one of LIMIT_ERRORS (refused by
     cab itself), client_gone, gateway (a fault of the gateway itself), replay_differs (not a call that was
     recorded); else None. `waits` are the stretches in which the gateway waited for a rate limit or backed off
-    before a retry. `main` is False for side requests such as a title.
+    before a retry. `main` is False for side requests such as a title. `cli_wire` is set where the call was
+    translated from the CLI's wire to the endpoint's; `dropped` names what of the request had no place there.
     """
 
     index: int
@@ -153,6 +154,8 @@ class ModelCall(Model):
     error_detail: str | None = None
     attempts: int = 1
     waits: list[Span] = Field(default_factory=list)
+    cli_wire: str | None = None
+    dropped: list[str] = Field(default_factory=list)
 
     def after_sent(self, at: float | None) -> float | None:
         """Seconds from the sending of the answered attempt to `at`, without the waits before it."""

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from aiohttp import web
@@ -16,9 +17,11 @@ from orchestrator.gateway.contract import CellRoute
 from orchestrator.gateway.evidence import normalise_usage
 from orchestrator.gateway.faults import INFRA
 from orchestrator.gateway.record import HEADERS_KEPT, CallInProgress, Recorder
+from orchestrator.gateway.translate.contract import Asked, Translation, TranslationError
+from orchestrator.gateway.translate.passage import Passage, passed_headers
 from orchestrator.gateway.upstream import Outgoing, Reply, Source, StreamCutError
 from orchestrator.gateway.window import Clock
-from orchestrator.gateway.wire import ErrorKind, Failure, Path, Shown, Target, WireFormat
+from orchestrator.gateway.wire import ErrorKind, Failure, Path, Prepared, Shown, Target, WireFormat
 from orchestrator.gateway.wires.meters import Meter, PlainMeter, StreamMeter, Unread
 from orchestrator.gateway.wires.shared import bounded
 from scorers.evidence import LIMIT_ERRORS
@@ -37,6 +40,9 @@ the disk.
 PATH_MAX = 200
 """Characters of a request's path, and of its query, that are recorded."""
 
+TRANSLATED_PATH = Path("call", "/chat/completions")
+"""Where translated requests go: all translations end in chat completions."""
+
 logger = logging.getLogger("gateway")
 
 
@@ -44,9 +50,20 @@ class ClientGoneError(Exception):
     """The CLI closed its connection before it had the whole response."""
 
 
+@dataclass(frozen=True)
+class Up:
+    """A request on its way up, and where it was translated the way back for its answer."""
+
+    prepared: Prepared
+    path: Path
+    query: str
+    passage: Passage | None = None
+
+
 @dataclass
 class Cell:
-    """The state of one open cell. `notify` sends an event (`wait_start`, `wait_end`, `limit`, `differs`) to
+    """The state of one open cell. `wire` is the source's, `cli_wire` the CLI's; where they differ
+    `translation` stands between. `notify` sends an event (`wait_start`, `wait_end`, `limit`, `differs`) to
     the runner.
     """
 
@@ -56,6 +73,8 @@ class Cell:
     recorder: Recorder
     clock: Clock
     notify: Callable[[str], None]
+    cli_wire: WireFormat
+    translation: Translation | None = None
     calls: int = 0
     refused: int = 0
     charged: int = 0
@@ -66,15 +85,17 @@ class Cell:
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one HTTP request of the cell's socket."""
-        path = self.wire.match(request.method, request.path, self.route.model)
+        path = self.cli_wire.match(request.method, request.path, self.route.model)
         if path is None:
             return self._answer(404, f"cab serves no {request.method} of this path", "not_found")
         if not self._authorised(request):
             self._refuse(request, Failure("unauthorised", "wrong or missing credential"), 401)
             return self._answer(401, "wrong or missing credential", "unauthorised")
         if path.target == "models":
-            models = self.wire.models_body(self.route.model, one=path.model is not None)
+            models = self.cli_wire.models_body(self.route.model, one=path.model is not None)
             return web.Response(body=models, content_type="application/json")
+        if self.translation is not None and not self.translation.serves(path):
+            return self._answer(404, "the model's endpoint has no such call", "not_found")
         if path.target == "call" and (limit := self._limit()):
             self._refuse(request, limit, 403)
             if not self.limit_reached:
@@ -130,19 +151,39 @@ class Cell:
         call.request_body = body[:REQUEST_MAX]
         if len(body) > REQUEST_MAX:
             return self._bad_request(call, 413, f"the request is larger than {REQUEST_MAX} bytes")
+        query = _query_without_key(request.query_string)
         try:
-            prepared = self.wire.prepare(body, self.route.model)
+            asked = self._asked(call, body, path, query)
+        except TranslationError as error:
+            return self._untranslatable(call, str(error))
         except ValueError as error:
             return self._bad_request(call, 400, f"not a request of this wire: {error}")
+        prepared = asked.prepared
         call.request, call.settings = prepared.request, prepared.settings
-        call.request_model = path.model or bounded(prepared.request.get("model"))
-        query = _query_without_key(request.query_string)
-        reply = await self.source.send(call, Outgoing(self.wire, path, query, request.headers, prepared.body))
+        headers = request.headers if asked.passage is None else _own_headers(request.headers)
+        out = Outgoing(self.wire, asked.path, asked.query, headers, prepared.body)
+        reply = await self.source.send(call, out)
         call.status, call.failure = reply.status, reply.failure
         try:
+            if asked.passage is not None:
+                return await self._pass_translated(call, request, reply, asked.passage)
             return await self._pass_on(call, request, reply, prepared.shown)
         finally:
             reply.close()
+
+    def _asked(self, call: CallInProgress, body: bytes, path: Path, query: str) -> Up:
+        """The request as it goes upstream. Raises ValueError, of which TranslationError is one."""
+        stated = self.cli_wire.prepare(body, self.route.model)
+        call.request_model = path.model or bounded(stated.request.get("model"))
+        if self.translation is None:
+            return Up(stated, path, query)
+        translated = self.translation.request(Asked(stated.request, path, query))
+        call.request_body = json.dumps(translated.request, ensure_ascii=False).encode(
+            "utf-8", "surrogatepass"
+        )
+        call.cli_wire, call.dropped = self.cli_wire.name, list(translated.dropped)
+        prepared = self.wire.prepare(call.request_body, self.route.model)
+        return Up(prepared, TRANSLATED_PATH, "", Passage(self.translation, translated))
 
     async def _pass_on(
         self, call: CallInProgress, request: web.BaseRequest, reply: Reply, shown: Shown | None
@@ -150,10 +191,7 @@ class Cell:
         """Send the reply as it comes, one write for each chunk; a body that breaks off breaks the
         connection.
         """
-        call.streamed = reply.header("content-type").startswith("text/event-stream")
-        meter = self._meter(call, shown)
-        call.reading = meter.reading
-        call.headers = {name: value for name in HEADERS_KEPT if (value := reply.header(name))}
+        meter = self._begin_reading(call, reply, shown)
         response = web.StreamResponse(status=reply.status)
         shortened = call.streamed and shown is not None
         for name, value in reply.headers:
@@ -162,26 +200,63 @@ class Cell:
         await _to_client(response.prepare(request))
         try:
             async for data in reply.chunks:
-                call.received(data)
-                passed = meter.feed(data)
-                if call.streamed and meter.reading.spoke:
-                    call.spoken()
-                if passed:
+                if passed := _take(call, meter, data):
                     await _to_client(response.write(passed))
         except StreamCutError as cut:
-            meter.finish()
-            call.cut = True
-            call.failure = Failure(cut.category, str(cut))
-            _break_off(request)
+            _take_cut(call, meter, cut, request)
             return response
         if rest := meter.finish():
             await _to_client(response.write(rest))
         await _to_client(response.write_eof())
-        if call.failure is None:
-            call.failure = meter.reading.failure
-        if call.failure is None and not meter.reading.complete:
-            call.failure = Failure("stream_cut", "the stream stopped before its end")
+        _take_end(call, meter)
         return response
+
+    async def _pass_translated(
+        self, call: CallInProgress, request: web.BaseRequest, reply: Reply, passage: Passage
+    ) -> web.StreamResponse:
+        """Send the reply on the CLI's wire: a stream as it comes, anything else when it is whole."""
+        meter = self._begin_reading(call, reply, None)
+        at_once = passage.streams and call.streamed and reply.failure is None
+        response = web.StreamResponse()
+        response.headers.extend(passed_headers(reply.headers))
+        response.content_type, _, _ = passage.content_type.partition(";")
+        if at_once:
+            await _to_client(response.prepare(request))
+        body = bytearray()
+        try:
+            async for data in reply.chunks:
+                _take(call, meter, data)
+                if not at_once:
+                    body += data
+                elif passed := passage.feed(data):
+                    await _to_client(response.write(passed))
+        except StreamCutError as cut:
+            _take_cut(call, meter, cut, request)
+            return response
+        meter.finish()
+        _take_end(call, meter)
+        rest = passage.finish() if at_once else b""
+        if not at_once:
+            whole = (
+                passage.whole(bytes(body), events=call.streamed)
+                if call.failure is None
+                else passage.error(reply.status, call.failure, bytes(body))
+            )
+            rest = whole.body
+            response.set_status(whole.status)
+            response.content_type = whole.content_type.partition(";")[0]
+            response.content_length = len(rest)
+            await _to_client(response.prepare(request))
+        await _to_client(response.write(rest))
+        await _to_client(response.write_eof())
+        return response
+
+    def _begin_reading(self, call: CallInProgress, reply: Reply, shown: Shown | None) -> Meter:
+        call.streamed = reply.header("content-type").startswith("text/event-stream")
+        meter = self._meter(call, shown)
+        call.reading = meter.reading
+        call.headers = {name: value for name in HEADERS_KEPT if (value := reply.header(name))}
+        return meter
 
     def _meter(self, call: CallInProgress, shown: Shown | None) -> Meter:
         if call.target == "count":
@@ -211,12 +286,17 @@ class Cell:
             call.failure, call.status = failure, status
             self.recorder.add(call)
 
+    def _untranslatable(self, call: CallInProgress, message: str) -> web.Response:
+        """The CLI asked for nothing wrong: it is cab that cannot bring it to this endpoint."""
+        call.failure, call.status = Failure("gateway", f"cannot be translated: {message}"), 400
+        return self._answer(400, message, "bad_request")
+
     def _bad_request(self, call: CallInProgress, status: int, message: str) -> web.Response:
         call.failure, call.status = Failure("bad_request", message), status
         return self._answer(status, message, "too_large" if status == 413 else "bad_request")
 
     def _answer(self, status: int, message: str, kind: ErrorKind) -> web.Response:
-        body = self.wire.error_body(message, kind)
+        body = self.cli_wire.error_body(message, kind)
         return web.Response(status=status, body=body, content_type="application/json")
 
     def _authorised(self, request: web.BaseRequest) -> bool:
@@ -227,6 +307,37 @@ class Cell:
         expected = self.route.credential.encode()
         matches = [hmac.compare_digest(token.encode("utf-8", "replace"), expected) for token in offered]
         return any(matches)
+
+
+def _take(call: CallInProgress, meter: Meter, data: bytes) -> bytes:
+    """Keep and read a chunk of the response, and give what the CLI is to see of it."""
+    call.received(data)
+    passed = meter.feed(data)
+    if call.streamed and meter.reading.spoke:
+        call.spoken()
+    return passed
+
+
+def _take_cut(call: CallInProgress, meter: Meter, cut: StreamCutError, request: web.BaseRequest) -> None:
+    """A reply broke off; so does what the CLI gets."""
+    meter.finish()
+    call.cut = True
+    call.failure = Failure(cut.category, str(cut))
+    _break_off(request)
+
+
+def _take_end(call: CallInProgress, meter: Meter) -> None:
+    """A reply is over: take from it why the call failed, if it did and that is not known."""
+    if call.failure is None:
+        call.failure = meter.reading.failure
+    if call.failure is None and not meter.reading.complete:
+        call.failure = Failure("stream_cut", "the stream stopped before its end")
+
+
+def _own_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Headers of a translated request: those of the CLI speak of its own wire, but for its name."""
+    named = {name: value for name, value in headers.items() if name.lower() == "user-agent"}
+    return {"Content-Type": "application/json", **named}
 
 
 async def _read_body(request: web.BaseRequest) -> bytes:

@@ -18,9 +18,9 @@ from typing import Any
 import orchestrator
 from orchestrator.errors import CellFault
 from orchestrator.gateway.contract import CellRoute, Endpoint, WindowReport
-from orchestrator.gateway.evidence import WireBody, read_calls, read_wire
+from orchestrator.gateway.evidence import WireBody, read_calls, read_wire, recorded_wire
 
-__all__ = ["Gateway", "WireBody", "read_calls", "read_wire"]
+__all__ = ["Gateway", "WireBody", "read_calls", "read_wire", "recorded_wire"]
 
 ANSWER_S = 30.0
 """Seconds within which the gateway answers a request; past them it is taken for dead."""

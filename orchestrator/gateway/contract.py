@@ -127,6 +127,7 @@ class ReplayReport(Message):
 class CellRoute(Message):
     """One cell's way through the gateway. Exactly one of `endpoint` (a name), `script` and `replay` is set.
 
+    `cli_wire` is what the CLI speaks; None: what its endpoint does. Where they differ the gateway translates.
     `max_tokens` (input and output) and `max_usd` (at `price`, which it needs) count what calls stated that
     have ended: the call that reaches them is answered whole, each further one is refused.
     """
@@ -146,11 +147,13 @@ class CellRoute(Message):
     max_usd: float | None = None
     price: Price | None = None
     max_retries: int = 5
+    cli_wire: Wire | None = None
 
 
 class RawCall(Message):
     """One model call as recorded. Times are `time.monotonic()` seconds, which all processes of a machine
-    share.
+    share. `wire` is the endpoint's. `cli_wire` is set where the CLI spoke another: then `request_hash` is of
+    the request as it was translated, and `dropped` names what was left out of it.
 
     `sent` is when the attempt that was answered last was sent; `connect_s` are the seconds that its
     connection took, None where one was there already (`connection_reused`). `first_token` is the first event
@@ -182,3 +185,5 @@ class RawCall(Message):
     error_detail: str | None = None
     attempts: int = 1
     waits: list[tuple[float, float]] = Field(default_factory=list)
+    cli_wire: Wire | None = None
+    dropped: list[str] = Field(default_factory=list)

@@ -69,6 +69,11 @@ def read_wire(wire_path: Path) -> Iterator[WireBody]:
             yield WireBody(**json.loads(line))
 
 
+def recorded_wire(wire_path: Path) -> Wire | None:
+    """The wire on which a cell's endpoint was asked; None where nothing was recorded."""
+    return next((body.wire for body in read_wire(wire_path)), None)
+
+
 def read_calls(
     calls_path: Path, wire_path: Path, origin: float, side_prompts: Sequence[str] = ()
 ) -> list[ModelCall]:

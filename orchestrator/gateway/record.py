@@ -31,6 +31,8 @@ HEADERS_KEPT = ("content-type", "retry-after", "retry-after-ms", "x-should-retry
 """Headers of a response that a client acts on."""
 
 DETAIL_MAX = 2000
+DROPPED_MAX = 100
+NAME_MAX = 200
 
 
 ResponseEnd = Literal["whole", "cut", "left", "truncated"]
@@ -75,6 +77,8 @@ class CallInProgress:
     headers: dict[str, str] = field(default_factory=dict)
     chunks: list[tuple[int, int]] = field(default_factory=list)
     cut: bool = False
+    cli_wire: Wire | None = None
+    dropped: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.start = self.now()
@@ -132,6 +136,8 @@ class CallInProgress:
             error_detail=self.failure.detail[:DETAIL_MAX] if self.failure else None,
             attempts=self.attempts,
             waits=self.waits,
+            cli_wire=self.cli_wire,
+            dropped=[name[:NAME_MAX] for name in self.dropped[:DROPPED_MAX]],
         )
 
 

@@ -21,6 +21,8 @@ from orchestrator.gateway.record import Recorder
 from orchestrator.gateway.replay import ReplayedModel
 from orchestrator.gateway.scripts import SCRIPTED_WIRE
 from orchestrator.gateway.scrub import Scrubber
+from orchestrator.gateway.translate import reaches
+from orchestrator.gateway.translate.table import TRANSLATIONS
 from orchestrator.gateway.upstream import Source, SystemClock, Upstream, new_session
 from orchestrator.gateway.window import Clock, Window
 from orchestrator.gateway.wire import WireFormat
@@ -72,9 +74,16 @@ class GatewayServer:
         if route.cell_id in self._cells:
             raise InputError("is already open", place=f"cell {route.cell_id}")
         key = self._endpoint(route).key if route.endpoint is not None else ""
+        wire = self._wire(route)
+        cli_wire = WIRES[route.cli_wire] if route.cli_wire else wire
+        if not reaches(cli_wire.name, wire.name):
+            thing = f"the CLI speaks {cli_wire.name}, its endpoint {wire.name}"
+            raise InputError(thing, place=f"cell {route.cell_id}", mend="no translation joins them")
         cell = Cell(
             route=route,
-            wire=self._wire(route),
+            wire=wire,
+            cli_wire=cli_wire,
+            translation=TRANSLATIONS.get((cli_wire.name, wire.name)),
             source=self._source(route),
             recorder=Recorder(
                 route.calls_path, route.wire_path, Scrubber([key, route.credential]), self._writer

@@ -20,6 +20,7 @@ from typing import Protocol
 
 from orchestrator.adapter import Wire
 from orchestrator.gateway.scripts import SCRIPTED_WIRE, ScriptKind
+from orchestrator.gateway.translate import reaches
 from orchestrator.plan.spec import EMBEDDED_MODELS, ModelSpec, Point, SweepSpec
 from orchestrator.store.names import NO_MODEL, CellKey
 
@@ -99,8 +100,8 @@ def expand(
     """All cells of a sweep. `clis` holds an adapter for each CLI, `tasks` the names that the globs match.
 
     A CLI that uses no model has one cell a task, of model `none`. A model is skipped whose endpoint lacks an
-    environment variable or speaks another wire than the CLI, and so is a local one that `unfit` has a reason
-    for, by id. What the spec excludes is no cell.
+    environment variable or speaks a wire to which the CLI's is not translated, and so is a local one that
+    `unfit` has a reason for, by id. What the spec excludes is no cell.
     """
     runnable: dict[CellKey, str | None] = {}
     skipped: list[tuple[str, str]] = []
@@ -163,7 +164,7 @@ def _reason_to_skip(
     spoken, where = SCRIPTED_WIRE, "a local model" if model.local else "a scripted model"
     if model.endpoint is not None:
         spoken, where = spec.endpoints[model.endpoint].wire, f"endpoint {model.endpoint}"
-    if spoken != adapter.wire:
+    if adapter.wire is not None and not reaches(adapter.wire, spoken):
         return f"the CLI speaks the wire {adapter.wire}, {where} speaks {spoken}"
     if model.endpoint is None:
         return None

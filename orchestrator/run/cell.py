@@ -22,7 +22,7 @@ from opentelemetry.sdk.trace import Span
 
 from orchestrator.adapter import HOME, SOLUTION, WORKDIR, Launch, LaunchContext
 from orchestrator.errors import CellFault, NotStarted
-from orchestrator.gateway.client import read_calls, read_wire
+from orchestrator.gateway.client import read_calls, read_wire, recorded_wire
 from orchestrator.gateway.contract import CellRoute, Replay
 from orchestrator.plan.expand import PlannedCell, Recorded
 from orchestrator.run.bench import Bench
@@ -314,16 +314,18 @@ class CellRun:
             max_usd=None if isinstance(self._price, str) else self.bench.spending.usd,
             price=None if isinstance(self._price, str) else self._price,
             max_retries=self.bench.call_retries,
+            cli_wire=self._adapter.wire,
         )
 
     def _replay(self, recorded: Recorded) -> Replay:
         assert self._adapter.wire is not None
+        wire_path = recorded.cell_dir / "wire.jsonl.gz"
         return Replay(
             cell_id=recorded.cell_id,
             calls_path=recorded.cell_dir / "calls.jsonl",
-            wire_path=recorded.cell_dir / "wire.jsonl.gz",
+            wire_path=wire_path,
             report_path=self.staging / REPLAY_FILE,
-            wire=self._adapter.wire,
+            wire=recorded_wire(wire_path) or self._adapter.wire,
             paced=recorded.paced,
         )
 

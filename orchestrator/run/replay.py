@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from orchestrator.adapter import load_adapter
 from orchestrator.errors import CellFault, InputError, StoreError
 from orchestrator.gateway.contract import ReplayReport
+from orchestrator.gateway.evidence import recorded_wire
 from orchestrator.gateway.replay import load_recording
 from orchestrator.gateway.replay.normalise import normalise_value
 from orchestrator.paths import IMAGES, TASKS
@@ -102,7 +103,9 @@ def prepare(cell_dir: Path, *, paced: bool = False) -> Prepared:
     if adapter.wire is None:
         raise InputError(f"{cli} asks no model", place=record.cell_id, mend="there is nothing to replay")
     asked = Recorded(record.cell_id, cell_dir, record.identity.model, paced)
-    recorded = load_recording(cell_dir / "calls.jsonl", cell_dir / "wire.jsonl.gz", adapter.wire)
+    wire_path = cell_dir / "wire.jsonl.gz"
+    wire = recorded_wire(wire_path) or adapter.wire
+    recorded = load_recording(cell_dir / "calls.jsonl", wire_path, wire)
     # Without endpoints and budget: a replay has no key and spends nothing. It is made no second time.
     alone: dict[str, Any] = {"clis": (cli,), "tasks": (task,), "models": (), "endpoints": {}, "exclude": ()}
     once = {"runs": 1, "concurrency": 1, "retries": 0, "budget": Spending()}

@@ -193,6 +193,7 @@ def add_model_calls(tracer: CellTracer, parent: Span, calls: Iterable[ModelCall]
             "cab.main": call.main,
             "cab.request_hash": call.request_hash,
             "cab.attempts": call.attempts,
+            "cab.cli_wire": call.cli_wire,
             "cab.wait_s": sum(wait.end - wait.start for wait in call.waits),
             "cab.connect_s": call.connect_s,
             "cab.connection_reused": call.connection_reused,

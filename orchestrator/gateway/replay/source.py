@@ -62,7 +62,7 @@ def load_recording(calls_path: Path, wire_path: Path, wire: Wire) -> list[Exchan
         if raw is None and body.target == "call":
             thing = f"bodies of call {body.index} without the call"
             raise StoreError(thing, place=str(wire_path), mend="restore the file")
-        if raw is not None and raw.error == "bad_request" and not isinstance(body.request, dict):
+        if raw is not None and raw.error in ("bad_request", "gateway") and not isinstance(body.request, dict):
             continue
         if not isinstance(body.request, dict) or body.end == "truncated":
             thing = f"call {body.index} is longer than what is stored of it"

@@ -102,7 +102,7 @@ class GeminiWire:
         if isinstance(inner, dict) and inner.get("model") != name:
             changes["generateContentRequest"] = {**inner, "model": name}
         sent = changed(body, text, found, changes)
-        stated = settings(_field(request, "generationConfig"), _CONFIG)
+        stated = settings(spelled(request, "generationConfig"), _CONFIG)
         return Prepared(request, sent, stated)
 
     def read(self, reading: Reading, body: dict[str, Any]) -> None:
@@ -173,7 +173,7 @@ class GeminiWire:
     def conversation(self, request: dict[str, Any]) -> Conversation:
         contents = objects(request.get("contents"))
         parts = [part for content in contents for part in objects(content.get("parts"))]
-        system = text_of(member(_field(request, "systemInstruction"), "parts"))
+        system = text_of(member(spelled(request, "systemInstruction"), "parts"))
         calls, results = _paired(parts)
         return Conversation(
             opening=system or (text_of(contents[0].get("parts")) if contents else ""),
@@ -209,7 +209,7 @@ def _stated_wait(error: Any) -> float | None:
 
 
 def _call(part: dict[str, Any]) -> ToolRequest | None:
-    call = _field(part, "functionCall")
+    call = spelled(part, "functionCall")
     if not isinstance(call, dict):
         return None
     return tool_request(call.get("id"), call.get("name"), call.get("args"))
@@ -225,7 +225,7 @@ def _paired(parts: list[dict[str, Any]]) -> tuple[list[ToolRequest], dict[str, s
         if call := _call(part):
             call_id = call.call_id or f"{call.name}#{len(calls)}"
             calls.append(ToolRequest(call_id, call.name, call.arguments))
-        result = _field(part, "functionResponse")
+        result = spelled(part, "functionResponse")
         if isinstance(result, dict):
             stated, name = result.get("id"), result.get("name")
             open_calls = [call for call in calls if call.call_id not in results]
@@ -242,7 +242,7 @@ def _result(response: Any) -> str:
     return values[0] if len(values) == 1 and isinstance(values[0], str) else canonical(response)
 
 
-def _field(value: Any, name: str) -> Any:
+def spelled(value: Any, name: str) -> Any:
     """A member by its name or, as clients may also write it, with underscores."""
     underscored = re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
     found = member(value, name)

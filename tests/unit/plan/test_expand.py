@@ -60,7 +60,22 @@ def test_what_is_excluded_is_no_cell_and_not_skipped():
     ]
 
 
-def test_a_model_that_does_not_speak_the_clis_wire_is_skipped():
+@pytest.mark.parametrize("wire", ["responses", "messages", "gemini"])
+def test_a_cli_of_another_wire_is_translated_to_chat(wire):
+    spec = SweepSpec.model_validate(
+        {
+            "name": "free",
+            "clis": ("codex",),
+            "models": ("embedded/reference", {"id": "openai/gpt", "endpoint": "hosted"}),
+            "endpoints": {"hosted": HOSTED},
+            "tasks": ("polyglot/*",),
+        }
+    )
+    found = expand(spec, sweep_id="s", clis={"codex": Fake(wire)}, tasks=TASKS, env=SET)
+    assert (len(found.cells), found.skipped) == (2 * len(TASKS), ())
+
+
+def test_a_model_to_whose_wire_the_clis_is_not_translated_is_skipped():
     speaks = {"hosted": {**HOSTED, "wire": "messages"}}
     found = plan(endpoints=speaks, clis=("opencode",))
     assert {cell.key.model for cell in found.cells} == {"embedded/reference", "embedded/idle"}
