@@ -142,7 +142,12 @@ class ModelCall(Model):
     index: int
     start: float
     end: float
+    sent: float | None = None
+    connect_s: float | None = None
+    connection_reused: bool | None = None
     first_byte: float | None = None
+    first_token: float | None = None
+    last_byte: float | None = None
     status: int | None = None
     streamed: bool = False
     main: bool = True
@@ -163,6 +168,10 @@ class ModelCall(Model):
     waits: list[Span] = Field(default_factory=list)
     cli_wire: str | None = None
     dropped: list[str] = Field(default_factory=list)
+
+    def after_sent(self, at: float | None) -> float | None:
+        """Seconds from the sending of the answered attempt to `at`, without the waits before it."""
+        return None if at is None else at - (self.start if self.sent is None else self.sent)
 
 
 class ToolCall(Model):
@@ -208,12 +217,16 @@ class Verification(Model):
 
 
 class AgentEnd(Model):
-    """How the CLI ended, by the mark of PID 1. `exit_code` is None when a signal ended it."""
+    """How the CLI ended, by the mark of PID 1. `exit_code` is None when a signal ended it.
+
+    `stopped_after_limit`: it went on after a call was refused since a limit was reached, and cab ended it.
+    """
 
     exit_code: int | None
     signal: int | None = None
     timed_out: bool = False
     oom_kills: int = 0
+    stopped_after_limit: bool = False
     cpu_s: float | None = None
     max_rss_bytes: int | None = None
 

@@ -15,11 +15,13 @@ from aiohttp import web
 
 from orchestrator.gateway.contract import CellRoute
 from orchestrator.gateway.evidence import normalise_usage
+from orchestrator.gateway.faults import INFRA
 from orchestrator.gateway.record import HEADERS_KEPT, CallInProgress, Recorder
 from orchestrator.gateway.settings import AS_THE_CLI_ASKS
 from orchestrator.gateway.translate.contract import Asked, Translation, TranslationError
 from orchestrator.gateway.translate.passage import Passage, passed_headers
-from orchestrator.gateway.upstream import Clock, Outgoing, Reply, Source, StreamCutError
+from orchestrator.gateway.upstream import Outgoing, Reply, Source, StreamCutError
+from orchestrator.gateway.window import Clock
 from orchestrator.gateway.wire import ErrorKind, Failure, Path, Prepared, Shown, Target, WireFormat
 from orchestrator.gateway.wires.meters import Meter, PlainMeter, StreamMeter, Unread
 from orchestrator.gateway.wires.shared import bounded
@@ -39,9 +41,7 @@ the disk.
 PATH_MAX = 200
 """Characters of a request's path, and of its query, that are recorded."""
 
-_NOT_THE_CELLS_FAULT = frozenset(
-    ("rate_limited", "endpoint_down", "upstream_5xx", "stream_cut", "key_refused", "gateway", OTHER_MODEL)
-)
+_UNCHARGED = frozenset((*INFRA, OTHER_MODEL))
 _REFUSED = frozenset((*LIMIT_ERRORS, OTHER_MODEL, "unauthorised"))
 TRANSLATED_PATH = Path("call", "/chat/completions")
 """Where translated requests go: all translations end in chat completions."""
@@ -144,7 +144,7 @@ class Cell:
             _break_off(request)
             return web.Response(status=500)
         finally:
-            if call.failure is not None and call.failure.category in _NOT_THE_CELLS_FAULT:
+            if call.failure is not None and call.failure.category in _UNCHARGED:
                 self.charged -= charge
             self._spend(call)
             self._record(call)
@@ -210,8 +210,7 @@ class Cell:
         await _to_client(response.prepare(request))
         try:
             async for data in reply.chunks:
-                call.received(data)
-                if passed := meter.feed(data):
+                if passed := _take(call, meter, data):
                     await _to_client(response.write(passed))
         except StreamCutError as cut:
             _take_cut(call, meter, cut, request)
@@ -236,8 +235,7 @@ class Cell:
         body = bytearray()
         try:
             async for data in reply.chunks:
-                call.received(data)
-                meter.feed(data)
+                _take(call, meter, data)
                 if not at_once:
                     body += data
                 elif passed := passage.feed(data):
@@ -335,6 +333,15 @@ class Cell:
 def _bare(model: str) -> str:
     """A model's id without the word that Gemini's wire puts before it."""
     return model.removeprefix("models/")
+
+
+def _take(call: CallInProgress, meter: Meter, data: bytes) -> bytes:
+    """Keep and read a chunk of the response, and give what the CLI is to see of it."""
+    call.received(data)
+    passed = meter.feed(data)
+    if call.streamed and meter.reading.spoke:
+        call.spoken()
+    return passed
 
 
 def _take_cut(call: CallInProgress, meter: Meter, cut: StreamCutError, request: web.BaseRequest) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import orchestrator
 from orchestrator.errors import CellFault
-from orchestrator.gateway.contract import CellRoute, Endpoint
+from orchestrator.gateway.contract import CellRoute, Endpoint, WindowReport
 from orchestrator.gateway.evidence import WireBody, read_calls, read_wire, recorded_wire
 
 __all__ = ["Gateway", "WireBody", "read_calls", "read_wire", "recorded_wire"]
@@ -100,7 +100,7 @@ class Gateway:
         """Listen on the cell's socket.
 
         `on_wait(True)` and `on_wait(False)` frame the stretches in which the cell waits for its endpoint,
-        `on_limit()` tells that a call was refused because `max_calls` were made, `on_difference()` that a
+        `on_limit()` tells that a call was refused since a limit was reached, once, `on_difference()` that a
         call of a replay was not recorded, `on_fault` that the gateway died under the cell. Raises
         CellFault("gateway") when the cell cannot be opened.
         """
@@ -123,6 +123,10 @@ class Gateway:
             self._cells.pop(cell_id, None)
         summary: dict[str, Any] = self._request("close_cell", cell_id)
         return summary
+
+    def windows(self) -> list[WindowReport]:
+        """What came of the windows of the endpoints that were asked. Raises CellFault("gateway")."""
+        return [WindowReport.model_validate(report) for report in self._request("windows", None)]
 
     def stop(self) -> None:
         """End the process; cells still open end with it, without a fault. May be called twice."""

@@ -27,12 +27,38 @@ class Message(BaseModel):
 
 
 class Endpoint(Message):
-    """Where model calls go. `key` is held by the gateway alone; it is never logged, stored or passed on."""
+    """Where model calls go. `key` is held by the gateway alone; it is never logged, stored or passed on.
+
+    `concurrency` is the most calls that may be under way at it, None as many as it takes.
+    """
 
     name: str
     base_url: str
     key: str = Field(repr=False)
     wire: Wire = "chat"
+    concurrency: int | None = None
+
+
+class WindowReport(Message):
+    """What came of an endpoint's window: the most calls that were under way, how many might have been at the
+    end, answers with status 429 (or an error that says the same), and the seconds that calls waited, summed.
+    """
+
+    endpoint: str
+    largest: int
+    end: int
+    rate_limited: int
+    waited_s: float
+
+    def then(self, later: WindowReport) -> WindowReport:
+        """Both runs of one endpoint together."""
+        return later.model_copy(
+            update={
+                "largest": max(self.largest, later.largest),
+                "rate_limited": self.rate_limited + later.rate_limited,
+                "waited_s": self.waited_s + later.waited_s,
+            }
+        )
 
 
 class Script(Message):
@@ -136,6 +162,10 @@ class RawCall(Message):
     """One model call as recorded. Times are `time.monotonic()` seconds, which all processes of a machine
     share. `wire` is the endpoint's. `cli_wire` is set where the CLI spoke another: then `request_hash` is of
     the request as it was translated, and `dropped` names what was left out of it.
+
+    `sent` is when the attempt that was answered last was sent; `connect_s` are the seconds that its
+    connection took, None where one was there already (`connection_reused`). `first_token` is the first event
+    of a stream that holds text, reasoning or a part of a tool call.
     """
 
     index: int
@@ -143,7 +173,12 @@ class RawCall(Message):
     path: str
     start: float
     end: float
+    sent: float | None = None
+    connect_s: float | None = None
+    connection_reused: bool | None = None
     first_byte: float | None = None
+    first_token: float | None = None
+    last_byte: float | None = None
     status: int | None = None
     streamed: bool = False
     main: bool = True

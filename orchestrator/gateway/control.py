@@ -1,6 +1,6 @@
 """The line between runner and gateway: one JSON object a line, over the gateway's stdin and stdout.
 
-Requests    {"id": n, "op": "add_endpoint" | "open_cell" | "close_cell", "value": …}
+Requests    {"id": n, "op": "add_endpoint" | "open_cell" | "close_cell" | "windows", "value": …}
 Answers     {"id": n, "result": …} or {"id": n, "error": "…"}
 Events      {"event": "ready" | "wait_start" | "wait_end" | "limit" | "differs", "cell_id": …}
 
@@ -67,4 +67,6 @@ async def _run(server: GatewayServer, operation: str, value: Any) -> Any:
         return await server.open_cell(CellRoute.model_validate(value))
     if operation == "close_cell":
         return await server.close_cell(value)
+    if operation == "windows":
+        return [report.model_dump(mode="json") for report in server.windows()]
     raise CabError(f"unknown operation {operation!r}")

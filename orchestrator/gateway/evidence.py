@@ -137,13 +137,9 @@ def _usage(raw: RawCall) -> Usage | None:
 
 
 def _model_call(raw: RawCall, origin: float, main: bool) -> ModelCall:
-    kept = raw.model_dump(exclude={"wire", "path", "start", "end", "first_byte", "main", "waits"})
-    return ModelCall(
-        **kept,
-        start=raw.start - origin,
-        end=raw.end - origin,
-        first_byte=None if raw.first_byte is None else raw.first_byte - origin,
-        main=main,
-        usage=_usage(raw),
-        waits=[Span(start=start - origin, end=end - origin) for start, end in raw.waits],
-    )
+    kept = raw.model_dump(exclude={"wire", "path", "waits"})
+    moments = ("start", "end", "sent", "first_byte", "first_token", "last_byte")
+    since = {name: kept[name] - origin for name in moments if kept[name] is not None}
+    more = {"main": main, "usage": _usage(raw)}
+    waits = [Span(start=start - origin, end=end - origin) for start, end in raw.waits]
+    return ModelCall.model_validate({**kept, **since, **more, "waits": waits})

@@ -57,7 +57,12 @@ class CallInProgress:
     on_wait: Callable[[bool], None]
     target: Target = "call"
     start: float = 0.0
+    sent: float | None = None
+    connect_s: float | None = None
+    connection_reused: bool | None = None
     first_byte: float | None = None
+    first_token: float | None = None
+    last_byte: float | None = None
     status: int | None = None
     streamed: bool = False
     request_body: bytes = b""
@@ -83,6 +88,7 @@ class CallInProgress:
     def received(self, data: bytes) -> None:
         """Keep a chunk of the response, and when it came."""
         now = self.now()
+        self.last_byte = now
         if self.first_byte is None:
             self.first_byte = now
         self.response.add(data)
@@ -91,6 +97,11 @@ class CallInProgress:
         else:
             at, size = self.chunks[-1]
             self.chunks[-1] = (at, size + len(data))
+
+    def spoken(self) -> None:
+        """Keep that the chunk that was received last is the first with something that the model said."""
+        if self.first_token is None:
+            self.first_token = self.last_byte
 
     @property
     def response_end(self) -> ResponseEnd:
@@ -108,7 +119,12 @@ class CallInProgress:
             path=self.path,
             start=self.start,
             end=end,
+            sent=self.sent,
+            connect_s=self.connect_s,
+            connection_reused=self.connection_reused,
             first_byte=self.first_byte,
+            first_token=self.first_token,
+            last_byte=self.last_byte,
             status=self.status,
             streamed=self.streamed,
             request_hash=hash_request(self.request_body, self.request),

@@ -15,7 +15,7 @@ from aiohttp import web
 
 from orchestrator.errors import CabError, InputError
 from orchestrator.gateway.cell import Cell
-from orchestrator.gateway.contract import CellRoute, Endpoint
+from orchestrator.gateway.contract import CellRoute, Endpoint, WindowReport
 from orchestrator.gateway.embedded import ScriptedModel
 from orchestrator.gateway.record import Recorder
 from orchestrator.gateway.replay import ReplayedModel
@@ -23,7 +23,8 @@ from orchestrator.gateway.scripts import SCRIPTED_WIRE
 from orchestrator.gateway.scrub import Scrubber
 from orchestrator.gateway.translate import reaches
 from orchestrator.gateway.translate.table import TRANSLATIONS
-from orchestrator.gateway.upstream import Clock, Source, SystemClock, Upstream, new_session
+from orchestrator.gateway.upstream import Source, SystemClock, Upstream, new_session
+from orchestrator.gateway.window import Clock, Window
 from orchestrator.gateway.wire import WireFormat
 from orchestrator.gateway.wires import UNASKED_WIRES, WIRES
 from orchestrator.unix_socket import bound
@@ -55,6 +56,7 @@ class GatewayServer:
     notify: Notify
     clock: Clock = field(default_factory=SystemClock)
     _endpoints: dict[str, Endpoint] = field(default_factory=dict, init=False)
+    _windows: dict[str, Window] = field(default_factory=dict, init=False)
     _cells: dict[str, OpenCell] = field(default_factory=dict, init=False)
     _session: aiohttp.ClientSession | None = field(default=None, init=False)
     _writer: ThreadPoolExecutor = field(
@@ -64,6 +66,11 @@ class GatewayServer:
     def add_endpoint(self, endpoint: Endpoint) -> None:
         """Make an endpoint known; one of the same name is replaced for cells opened later."""
         self._endpoints[endpoint.name] = endpoint
+        self._windows[endpoint.name] = Window(endpoint.name, self.clock, endpoint.concurrency)
+
+    def windows(self) -> list[WindowReport]:
+        """What came of the windows of the endpoints that were asked."""
+        return [report for window in self._windows.values() if (report := window.report()).largest]
 
     async def open_cell(self, route: CellRoute) -> None:
         """Listen on the cell's socket. Raises CabError when it cannot, or when the route makes no sense."""
@@ -116,6 +123,8 @@ class GatewayServer:
         """Close all cells and connections."""
         for cell_id in list(self._cells):
             await self.close_cell(cell_id)
+        for window in self._windows.values():
+            window.close()
         if self._session is not None:
             await self._session.close()
         self._writer.shutdown()
@@ -143,8 +152,9 @@ class GatewayServer:
             )
         endpoint = self._endpoint(route)
         if self._session is None:
-            self._session = new_session()
-        return Upstream(endpoint, self._session, self.clock, Scrubber([endpoint.key]), route.max_retries)
+            self._session = new_session(self.clock)
+        scrubber, window = Scrubber([endpoint.key]), self._windows[endpoint.name]
+        return Upstream(endpoint, self._session, self.clock, scrubber, route.max_retries, window)
 
 
 async def _listen(http: web.Server, route: CellRoute) -> asyncio.AbstractServer:

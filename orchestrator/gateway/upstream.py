@@ -9,17 +9,21 @@ import random
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
+from functools import partial
+from types import SimpleNamespace
 from typing import Protocol
 
 import aiohttp
 from yarl import URL
 
 from orchestrator.gateway.contract import Endpoint
+from orchestrator.gateway.faults import CATEGORIES, RATE_LIMITED
 from orchestrator.gateway.joined import JoinedScrubber, KeySentError
 from orchestrator.gateway.record import CallInProgress
 from orchestrator.gateway.scrub import Scrubber, StreamScrubber
+from orchestrator.gateway.window import Clock, Place, Window
 from orchestrator.gateway.wire import Failure, Path, WireFormat
 
 CONNECT_S = 30.0
@@ -52,16 +56,6 @@ class StreamCutError(Exception):
     def __init__(self, detail: str, category: str = "stream_cut") -> None:
         super().__init__(detail)
         self.category = category
-
-
-class Clock(Protocol):
-    """Time as the gateway sees it, so that tests need not sleep."""
-
-    def monotonic(self) -> float: ...
-
-    def wall(self) -> float: ...
-
-    async def sleep(self, seconds: float) -> None: ...
 
 
 class SystemClock:
@@ -120,7 +114,9 @@ async def whole(body: bytes) -> AsyncIterator[bytes]:
 class Upstream:
     """Calls to one endpoint, retried until they succeed or `max_retries` further attempts are spent.
 
-    Retried: 429, 5xx and connections that fail before a response began. `jitter` draws from [0, 1).
+    What is retried, `faults` says. Each attempt has a place in the endpoint's `window` until its answer has
+    passed; a wait that the endpoint states holds for all cells. Counts of tokens are sent at once: a CLI
+    makes do without one, so nothing is waited for. `jitter` draws from [0, 1).
     """
 
     endpoint: Endpoint
@@ -128,6 +124,7 @@ class Upstream:
     clock: Clock
     scrubber: Scrubber
     max_retries: int
+    window: Window
     jitter: Callable[[], float] = random.random
 
     async def send(self, call: CallInProgress, out: Outgoing) -> Reply:
@@ -137,17 +134,56 @@ class Upstream:
         }
         # Metering has to read what passes: ask for it uncompressed rather than unpack every chunk.
         sent |= {"Accept-Encoding": "identity", **out.wire.auth_headers(self.endpoint.key)}
+        if call.target != "call":
+            return await self._attempt(call, out.wire, url, sent, out.body)
+        ticket, delay = self.window.ticket(), 0.0
         while True:
-            reply = await self._attempt(out.wire, url, sent, out.body)
-            # A CLI makes do without a count of tokens; it is no model call, so nothing is waited for.
-            delay = self._delay(reply, call.attempts) if call.target == "call" else None
-            if delay is None:
+            place = await self._enter(call, ticket, delay)
+            try:
+                reply = await self._attempt(call, out.wire, url, sent, out.body)
+            except BaseException:
+                self.window.leave(place, "other")
+                raise
+            if reply.failure is None:
+                return replace(reply, close=partial(self._leave, place, call, reply))
+            category = reply.failure.category
+            if stated := self._stated_for_all(reply):
+                self.window.block(stated)
+            self.window.leave(place, "limited" if category == RATE_LIMITED else "other")
+            again = self._delay(reply, call.attempts)
+            if again is None:
                 return reply
-            if delay:
-                await self._wait(call, delay)
+            delay = 0.0 if stated else again
             call.attempts += 1
 
-    async def _attempt(self, wire: WireFormat, url: URL, headers: Mapping[str, str], body: bytes) -> Reply:
+    async def _enter(self, call: CallInProgress, ticket: int, delay: float) -> Place:
+        """A place in the window, after `delay` seconds; what was waited is kept."""
+        if not delay and (place := self.window.try_enter()):
+            return place
+        start = self.clock.monotonic()
+        call.on_wait(True)
+        try:
+            if delay:
+                await self.clock.sleep(delay)
+            return await self.window.enter(ticket)
+        finally:
+            end = self.clock.monotonic()
+            call.waits.append((start, end))
+            self.window.waited_s += end - start
+            call.on_wait(False)
+
+    def _leave(self, place: Place, call: CallInProgress, reply: Reply) -> None:
+        """The end of a response that began well; it may have told an error later."""
+        reply.close()
+        limited = call.failure is not None and call.failure.category == RATE_LIMITED
+        answered = call.failure is None and call.reading.answered
+        self.window.leave(place, "limited" if limited else "answered" if answered else "other")
+
+    async def _attempt(
+        self, call: CallInProgress, wire: WireFormat, url: URL, headers: Mapping[str, str], body: bytes
+    ) -> Reply:
+        call.sent = self.clock.monotonic()
+        call.connect_s = call.connection_reused = None
         try:
             response = await self.session.post(
                 url,
@@ -155,6 +191,7 @@ class Upstream:
                 headers=headers,
                 allow_redirects=False,
                 skip_auto_headers=_SKIP_DEFAULTS,
+                trace_request_ctx=call,
             )
         except _CONNECTION_ERRORS as error:
             # A server may close an idle connection in the instant in which it is used again: no reason to
@@ -182,8 +219,7 @@ class Upstream:
 
     def _delay(self, reply: Reply, attempt: int) -> float | None:
         """Seconds to wait before the next attempt; None when there is to be none."""
-        retried = ("rate_limited", "upstream_5xx", "endpoint_down")
-        if reply.failure is None or reply.failure.category not in retried:
+        if reply.failure is None or not CATEGORIES[reply.failure.category].retried:
             return None
         if 300 <= reply.status < 429 and reply.status not in _MAY_PASS:
             return None
@@ -193,14 +229,12 @@ class Upstream:
             return reply.wait_hint if reply.wait_hint <= STATED_WAIT_MAX_S else None
         return self.jitter() * min(BACKOFF_CAP_S, BACKOFF_BASE_S * 2.0**attempt)
 
-    async def _wait(self, call: CallInProgress, seconds: float) -> None:
-        start = self.clock.monotonic()
-        call.on_wait(True)
-        try:
-            await self.clock.sleep(seconds)
-        finally:
-            call.waits.append((start, self.clock.monotonic()))
-            call.on_wait(False)
+    def _stated_for_all(self, reply: Reply) -> float | None:
+        """Seconds for which the endpoint asked to be left alone, where that is a wait for all cells."""
+        failure, wait = reply.failure, reply.wait_hint
+        if failure is None or not wait or wait > STATED_WAIT_MAX_S:
+            return None
+        return wait if CATEGORIES[failure.category].retried else None
 
     def _stated_wait(self, response: aiohttp.ClientResponse) -> float | None:
         """Seconds of `retry-after-ms` or `Retry-After` (seconds or a date); None when neither can be read."""
@@ -257,13 +291,30 @@ def _url(base_url: str, path: Path, query: str) -> str:
     return f"{base}{version}{path.upstream}" + (f"?{query}" if query else "")
 
 
-def new_session() -> aiohttp.ClientSession:
+def new_session(clock: Clock) -> aiohttp.ClientSession:
     """The client for all endpoints: no limit on connections, no cookies, nothing taken from the
-    environment.
+    environment. It tells each call whether its connection was there already, else how long it took.
     """
+    trace = aiohttp.TraceConfig()
+
+    async def creating(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:
+        context.since = clock.monotonic()
+
+    async def created(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:
+        call: CallInProgress = context.trace_request_ctx
+        call.connect_s, call.connection_reused = clock.monotonic() - context.since, False
+
+    async def reused(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:
+        call: CallInProgress = context.trace_request_ctx
+        call.connection_reused = True
+
+    trace.on_connection_create_start.append(creating)
+    trace.on_connection_create_end.append(created)
+    trace.on_connection_reuseconn.append(reused)
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=SILENCE_S),
         trust_env=False,
+        trace_configs=[trace],
     )

@@ -53,7 +53,8 @@ class Prepared:
 @dataclass
 class Reading:
     """What a response says of itself; None where it says nothing. `complete` is False for a stream without
-    end, `answered` is False where no model said anything: no choice, or no JSON at all.
+    end, `answered` is False where no model said anything: no choice, or no JSON at all. `spoke` is set by the
+    first event of a stream that holds text, reasoning or a part of a tool call.
     """
 
     reported_model: str | None = None
@@ -63,6 +64,7 @@ class Reading:
     refusal: str | None = None
     complete: bool = False
     answered: bool = False
+    spoke: bool = False
     failure: Failure | None = None
 
 

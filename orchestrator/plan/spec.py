@@ -145,11 +145,14 @@ def _key(data: object) -> object:
 
 
 class EndpointSpec(Model):
-    """An endpoint by where its URL and key are found. Without `key` none is sent."""
+    """An endpoint by where its URL and key are found. Without `key` none is sent. `concurrency` is the most
+    model calls that may be under way at it; None leaves it to what the endpoint takes.
+    """
 
     base_url: BaseUrl
     key: Annotated[EnvName, BeforeValidator(_key)] | None = None
     wire: Wire = "chat"
+    concurrency: Annotated[int, Field(ge=1, le=1024)] | None = None
 
     def variables(self) -> Iterator[str]:
         """The environment variables that must be set."""

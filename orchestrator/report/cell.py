@@ -230,7 +230,12 @@ def _print_calls(out: Console, evidence: Evidence) -> None:
         Column("#", [str(call.index) for call in some]),
         Column("at s", [f"{call.start:.2f}" for call in some], worth=1),
         Column("took s", [f"{call.end - call.start:.3f}" for call in some]),
-        Column("first s", [_first_byte(call) for call in some], worth=2),
+        *(
+            [Column("wait s", [_waited(call) for call in some], worth=2)]
+            if any(c.waits for c in some)
+            else []
+        ),
+        Column("first s", [_first(call) for call in some], worth=2),
         Column("in", [count(call.usage.input if call.usage else None) for call in some]),
         Column("out", [count(call.usage.output if call.usage else None) for call in some]),
         Column("end", [_call_end(call) for call in some], right=False, least=12),
@@ -264,9 +269,14 @@ def _print_other_models(out: Console, calls: Sequence[ModelCall]) -> None:
         out.print(safe_line(f"{plural(amount, 'call')} asked for {model}: {became}"), soft_wrap=True)
 
 
-def _first_byte(call: ModelCall) -> str:
-    """Seconds until the answer began."""
-    return NOT_MEASURED if call.first_byte is None else f"{call.first_byte - call.start:.3f}"
+def _first(call: ModelCall) -> str:
+    """Seconds from the sending of the attempt that was answered to its first token, or first byte."""
+    at = call.after_sent(call.first_byte if call.first_token is None else call.first_token)
+    return NOT_MEASURED if at is None else f"{at:.3f}"
+
+
+def _waited(call: ModelCall) -> str:
+    return f"{sum(wait.end - wait.start for wait in call.waits):.3f}"
 
 
 def _call_end(call: ModelCall) -> str:

@@ -1,7 +1,7 @@
 """A sweep as data: its cells, and the rates and composites of each CLI, model and pair.
 
-Everything here is derived from the index and can be made again at any time; `summary.json` beside it is what
-other programs read.
+Everything here is derived from the index and `endpoints.jsonl`, and can be made again at any time;
+`summary.json` beside them is what other programs read.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import scorers
 from orchestrator.report.builds import changes
 from orchestrator.report.groups import pairs, row_of
 from orchestrator.store.cells import CellStore
+from orchestrator.store.endpoints import ENDPOINTS, read_windows
 from orchestrator.store.files import store_errors, write_durably
 from orchestrator.store.index import IndexEntry
 from orchestrator.store.preflight import PREFLIGHT, incompatible_cells
@@ -51,6 +52,7 @@ def summary(store: CellStore) -> dict[str, Any]:
             model: [asdict(build) for build in builds] for model, builds in changes(entries).items()
         },
         "budget": as_data(budget, len(sweep.order) - len(entries) - len(refused)) if budget else None,
+        "endpoints": [window.model_dump(mode="json") for window in read_windows(store.root)],
         "skipped": [cell.model_dump(mode="json") for cell in (*sweep.skipped, *refused)],
     }
 
@@ -62,8 +64,9 @@ def write_summary(store: CellStore) -> None:
     """
     path = store.root / SUMMARY
     with store_errors(path):
-        made_of = [it for it in (store.index_path, store.root / PREFLIGHT) if it.exists()]
-        if path.exists() and all(path.stat().st_mtime_ns > it.stat().st_mtime_ns for it in made_of):
+        made_of = [store.index_path, store.root / PREFLIGHT, store.root / ENDPOINTS]
+        sources = [it.stat().st_mtime_ns for it in made_of if it.exists()]
+        if path.exists() and path.stat().st_mtime_ns > max(sources, default=0):
             return
         write_durably(path, json.dumps(summary(store), indent=1).encode() + b"\n")
 

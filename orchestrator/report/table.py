@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
+from orchestrator.gateway.contract import WindowReport
 from orchestrator.report.builds import print_changes
 from orchestrator.report.called import command
 from orchestrator.report.columns import Column, fit
@@ -32,6 +33,7 @@ from orchestrator.report.text import (
 )
 from orchestrator.run.outcome import TABLE, with_cause
 from orchestrator.store.cells import CellStore
+from orchestrator.store.endpoints import read_windows
 from orchestrator.store.index import IndexEntry
 from orchestrator.store.names import NO_MODEL, NO_STACK
 from orchestrator.store.preflight import incompatible_cells, pair_of
@@ -58,6 +60,9 @@ def print_sweep(store: CellStore, *, as_json: bool, runner: Runner | None = None
     refused = incompatible_cells(store)
     print_skipped([(cell.cell_id, cell.reason) for cell in (*sweep.skipped, *refused)], out)
     print_changes(entries, out)
+    for window in read_windows(store.root):
+        if window.waited_s:
+            out.print(_waited(window), soft_wrap=True)
     missing = len(sweep.order) - len(entries) - len(refused)
     _print_budget(sweep, store, missing, out)
     if missing:
@@ -85,6 +90,14 @@ def _print_budget(sweep: SweepRecord, store: CellStore, missing: int, out: Conso
     if budget is not None:
         left = f"; sweep_budget: {plural(missing, 'cell')} not run" if budget.used_up and missing else ""
         out.print(f"budget: {spent(budget)}{left}", soft_wrap=True)
+
+
+def _waited(window: WindowReport) -> str:
+    """What was waited for at an endpoint. Waits of several calls at once are added up."""
+    return safe_line(
+        f"waited for {window.endpoint}: {window.waited_s:.1f} s over all calls, "
+        f"{plural(window.rate_limited, 'rate limit')}, at most {plural(window.largest, 'call')} at once"
+    )
 
 
 def _under_way(runner: Runner) -> dict[str, Any]:

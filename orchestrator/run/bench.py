@@ -31,7 +31,8 @@ class Bench:
     the gateway tries a failed model call again, `prices` what each model costs or why that is not known,
     `settings` what each model's requests are to ask for, `spending` what one cell may spend; `servers` are
     those of local models. `unasked` are the endpoints, each with a model, that are not asked for the usage of
-    a stream: preflight found that they refuse it.
+    a stream: preflight found that they refuse it. `limit_grace_s` are the seconds that a CLI has to end by
+    itself once a call was refused since a limit was reached.
     """
 
     sweep_id: str
@@ -47,6 +48,7 @@ class Bench:
     concurrency: int
     timeout_s: float | None = None
     call_retries: int = 5
+    limit_grace_s: float = 10.0
     servers: tuple[LocalServer, ...] = ()
     prices: Mapping[str, Price | str] = field(default_factory=dict)
     settings: Mapping[str, GenerationSettings] = field(default_factory=dict)

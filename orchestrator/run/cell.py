@@ -105,6 +105,9 @@ class CellRun:
     _agent_began: float | None = None
     _running: RunningContainer | None = None
     _waiting: bool = False
+    _limit_timer: threading.Timer | None = None
+    _stopped_after_limit: bool = False
+    _agent_ended: bool = False
     _clock: threading.Lock = field(default_factory=threading.Lock)
     _cancelled: threading.Event = field(default_factory=threading.Event)
     _differs: threading.Event = field(default_factory=threading.Event)
@@ -220,7 +223,10 @@ class CellRun:
         try:
             if self._adapter.uses_model:
                 gateway.open_cell(
-                    self._route(scratch), on_wait=self._on_wait, on_difference=self._on_difference
+                    self._route(scratch),
+                    on_wait=self._on_wait,
+                    on_limit=self._on_limit,
+                    on_difference=self._on_difference,
                 )
             try:
                 end = self.bench.grader.sandbox.run(spec, sink=self._sink(outputs), on_start=self._on_agent)
@@ -235,11 +241,12 @@ class CellRun:
             finally:
                 if self._adapter.uses_model:
                     gateway.close_cell(self.cell.cell_id)
+                self._no_limit_timer()
         finally:
             for output in outputs:
                 output.close()
         found = {key: value for key, value in asdict(end).items() if key not in {"start", "end"}}
-        return evidence.AgentEnd(**found)
+        return evidence.AgentEnd(**found, stopped_after_limit=self._stopped_after_limit)
 
     def _time_agent(self, start: float, end: float) -> None:
         """Set-up lasts until the CLI starts."""
@@ -417,6 +424,27 @@ class CellRun:
         for call in self._calls:
             if call.error == REPLAY_DIFFERS:
                 raise CellFault(REPLAY_DIFFERS, call.error_detail or "a request differs")
+
+    def _on_limit(self) -> None:
+        """A call was refused since a limit was reached: a CLI that does not end by itself is ended."""
+        with self._clock:
+            if not self._agent_ended:
+                self._limit_timer = threading.Timer(self.bench.limit_grace_s, self._stop_after_limit)
+                self._limit_timer.daemon = True
+                self._limit_timer.start()
+
+    def _stop_after_limit(self) -> None:
+        with self._clock:
+            if self._running is not None and not self._agent_ended:
+                self._stopped_after_limit = True
+                self._running.kill("went on after a limit was reached")
+
+    def _no_limit_timer(self) -> None:
+        """The CLI has ended: what comes after is not to be stopped for its sake."""
+        with self._clock:
+            self._agent_ended = True
+            if self._limit_timer is not None:
+                self._limit_timer.cancel()
 
     def _on_difference(self) -> None:
         """A request of a replay was not recorded: nothing that comes after it means anything."""

@@ -108,6 +108,7 @@ def _endpoints(spec: SweepSpec) -> list[Endpoint]:
                     base_url=url.url or os.environ[url.env or ""],
                     key=os.environ[key.env] if key else "",
                     wire=endpoint.wire,
+                    concurrency=endpoint.concurrency,
                 )
             )
     return endpoints

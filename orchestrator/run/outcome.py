@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from orchestrator.errors import CellFault
+from orchestrator.gateway.faults import CATEGORIES, INFRA
 from orchestrator.store import record
 from scorers.evidence import LIMIT_ERRORS, AgentEnd, ModelCall, Verification
 from scorers.tokens import consumes
@@ -43,16 +44,6 @@ TABLE: dict[str, Rule] = {
     "cancelled": Rule(False, False, False, "stopped by the user"),
 }
 
-INFRA_CALL_ERRORS = ("rate_limited", "endpoint_down", "upstream_5xx", "stream_cut", "key_refused", "gateway")
-"""Categories of a failed model call that are the endpoint's or the gateway's fault."""
-
-AGENT_CALL_ERRORS = {
-    "context_overflow": "context_overflow",
-    "bad_request": "bad_request",
-    "unauthorised": "bad_request",
-}
-"""Categories of a failed model call that are the CLI's fault -> outcome."""
-
 REPLAY_DIFFERS = "replay_differs"
 """A replayed cell sent a request that was not recorded: what it would have done next is not known."""
 
@@ -63,7 +54,7 @@ TOKENS_UNMEASURED = "tokens_unmeasured"
 """The sweep requires tokens counted on the wire, and the endpoint did not state them."""
 
 INFRA_CAUSES = (
-    *INFRA_CALL_ERRORS,
+    *INFRA,
     *("engine", "disk", "interrupted"),
     *(CLI_NOT_STARTED, TOKENS_UNMEASURED, REPLAY_DIFFERS),
 )
@@ -117,19 +108,22 @@ def of_agent(end: AgentEnd, calls: Sequence[ModelCall], *, exit_code_tells: bool
     """
     last = _last_call(calls)
     error = last.error if last else None
-    if last and error in INFRA_CALL_ERRORS:
+    if last and error in INFRA:
         return Outcome("infra_error", error, last.error_detail)
     refused = [call for call in calls if call.error in LIMIT_ERRORS]
     if refused:
         first = refused[0]
-        return Outcome("limit_reached", LIMIT_ERRORS[first.error or ""], first.error_detail)
+        detail = first.error_detail
+        if end.stopped_after_limit:
+            detail = f"{detail}; the CLI went on, and cab ended it"
+        return Outcome("limit_reached", LIMIT_ERRORS[first.error or ""], detail)
     if end.timed_out:
         return Outcome("timed_out")
     failed = bool(end.signal) or (exit_code_tells and end.exit_code != 0)
     if end.oom_kills and failed:
         return Outcome("agent_oom", detail=f"{end.oom_kills} processes killed for memory")
-    if last and error in AGENT_CALL_ERRORS:
-        return Outcome(AGENT_CALL_ERRORS[error], detail=last.error_detail)
+    if last and error in CATEGORIES:
+        return Outcome(CATEGORIES[error].outcome, detail=last.error_detail)
     if failed:
         how = f"signal {end.signal}" if end.signal else f"exit code {end.exit_code}"
         return Outcome("agent_crashed", detail=how)

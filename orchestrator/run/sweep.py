@@ -10,9 +10,10 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
-from orchestrator.errors import EnvironmentFault
+from orchestrator.errors import CellFault, EnvironmentFault
 from orchestrator.plan.expand import PlannedCell
 from orchestrator.run.bench import Bench
 from orchestrator.run.budget import Budget
@@ -22,6 +23,7 @@ from orchestrator.run.ground import check_ground
 from orchestrator.run.records import attempt_of, record_of
 from orchestrator.run.workers import work_together
 from orchestrator.store.cells import CellStore
+from orchestrator.store.endpoints import note_windows
 from orchestrator.store.evidence import save_evidence, save_facts
 from orchestrator.store.record import Attempt
 
@@ -82,6 +84,9 @@ class Sweep:
         work_together(self._work, min(self.bench.concurrency, len(self._queue)), "cell-worker")
         if self._failure is not None:
             raise self._failure
+        # A gateway that died after the last cell takes with it what was waited for, and no result.
+        with suppress(CellFault):
+            note_windows(self.store.root, self.bench.gateway.windows())
 
     def _work(self) -> None:
         while not self._stopping.is_set():

@@ -212,8 +212,14 @@ def add_model_calls(
             "cab.attempts": call.attempts,
             "cab.cli_wire": call.cli_wire,
             "cab.wait_s": sum(wait.end - wait.start for wait in call.waits),
-            "cab.first_byte_s": None if call.first_byte is None else call.first_byte - call.start,
+            "cab.connect_s": call.connect_s,
+            "cab.connection_reused": call.connection_reused,
+            "cab.first_byte_s": call.after_sent(call.first_byte),
+            "cab.first_token_s": call.after_sent(call.first_token),
+            "cab.last_byte_s": call.after_sent(call.last_byte),
         }
+        if call.streamed:
+            attributes["gen_ai.response.time_to_first_chunk"] = call.after_sent(call.first_byte)
         if usage is not None:
             attributes |= {
                 "gen_ai.usage.input_tokens": usage.input,

@@ -45,6 +45,7 @@ from orchestrator.store.record import Cab, Machine, SkippedCell, SweepRecord
 
 KEY = "sk-real-0123456789abcdefghijklmnop"
 CALL_RETRIES = 2
+LIMIT_GRACE_S = 2.0
 LIMITS = Limits(
     memory_bytes=256 << 20,
     cpus=1.0,
@@ -279,6 +280,7 @@ def bench_of(
             engine_version=sandbox.engine_version,
             concurrency=4,
             call_retries=CALL_RETRIES,
+            limit_grace_s=LIMIT_GRACE_S,
         )
 
 

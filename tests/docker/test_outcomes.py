@@ -18,6 +18,7 @@ import pytest
 from cells import (
     CALL_RETRIES,
     KEY,
+    LIMIT_GRACE_S,
     NO_IMPORT,
     NO_REWARD,
     SHORT,
@@ -147,6 +148,14 @@ while not os.path.exists("tick.txt"):
     pass
 """
 
+IGNORES_REFUSALS = """
+while True:
+    try:
+        ask()
+    except OSError:
+        time.sleep(0.2)
+"""
+
 FILLS_ITS_DISK = """
 ask(); fix()
 try:
@@ -178,6 +187,14 @@ CASES = {
         "timed_out", "ask(); fix(); time.sleep(600)", asked=1, task=SHORT, passed=1, reason="passed"
     ),
     "limit": Case("limit_reached(calls)", "while True: ask()", asked=2, task=TWO_CALLS, tokens=2 * CALL),
+    "limit-ignored": Case(
+        "limit_reached(calls)",
+        IGNORES_REFUSALS,
+        asked=2,
+        task=TWO_CALLS,
+        tokens=2 * CALL,
+        detail="cab ended it",
+    ),
     "exit-code": Case(
         "agent_crashed", "ask(); fix(); sys.exit(3)", asked=1, passed=1, reason="passed", detail="exit code 3"
     ),
@@ -422,6 +439,20 @@ def test_a_stated_wait_is_not_the_agents_time(swept: Swept) -> None:
     assert waited == pytest.approx(STATED_WAIT_S * 1000, rel=0.25)
     assert latency["container_active_ms"] > SHORT_S * 1000
     assert latency["active_ms"] == pytest.approx(latency["container_active_ms"] - waited)
+
+
+def test_a_cli_that_goes_on_after_a_limit_is_ended(swept: Swept) -> None:
+    """Between the grace that it has and the time limit, which is minutes, stands a wide margin."""
+    evidence = swept.evidence("limit-ignored")
+    refused = [call for call in evidence.calls if call.error == "limit"]
+    assert len(refused) > 1
+    left = evidence.phases["agent"].end - refused[0].end
+    assert LIMIT_GRACE_S - 0.1 < left < LIMIT_GRACE_S + 20
+    assert evidence.end is not None
+    assert (evidence.end.stopped_after_limit, evidence.end.timed_out) == (True, False)
+    [by_itself] = [swept.evidence("limit").end]
+    assert by_itself is not None
+    assert not by_itself.stopped_after_limit
 
 
 def test_a_call_that_was_overcome_keeps_its_attempts(swept: Swept) -> None:

@@ -22,7 +22,8 @@ from orchestrator.gateway.record import CallInProgress
 from orchestrator.gateway.replay.difference import differences, distance
 from orchestrator.gateway.replay.normalise import normalise
 from orchestrator.gateway.scrub import Scrubber
-from orchestrator.gateway.upstream import Clock, Outgoing, Reply, StreamCutError, whole
+from orchestrator.gateway.upstream import Outgoing, Reply, StreamCutError, whole
+from orchestrator.gateway.window import Clock
 from orchestrator.gateway.wire import Failure
 from scorers.evidence import OTHER_MODEL
 

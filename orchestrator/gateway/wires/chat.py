@@ -35,6 +35,7 @@ from orchestrator.gateway.wires.shared import (
     parse_request,
     recorded,
     renamed,
+    says,
     settings,
     text_of,
     texts_in,
@@ -111,6 +112,7 @@ class ChatWire:
         reading.usage_raw = cumulated(reading.usage_raw, body.get("usage"))
         choice = first_choice(body)
         reading.answered = reading.answered or bool(choice)
+        reading.spoke = reading.spoke or says(choice.get("delta"), but=("role",))
         reason = choice.get("finish_reason")
         reading.finish_reason = bounded(reason) or reading.finish_reason
         refusal = member(choice.get("delta") or choice.get("message"), "refusal")

@@ -33,6 +33,7 @@ from orchestrator.gateway.wires.shared import (
     parse_request,
     recorded,
     renamed,
+    says,
     settings,
     text_of,
     texts_in,
@@ -125,6 +126,8 @@ class GeminiWire:
         reading.reported_model = bounded(body.get("modelVersion")) or reading.reported_model
         reading.usage_raw = cumulated(reading.usage_raw, body.get("usageMetadata"))
         candidate = _candidate(body)
+        parts = objects(member(candidate.get("content"), "parts"))
+        reading.spoke = reading.spoke or any(says(part, but=("thoughtSignature",)) for part in parts)
         blocked = bounded(member(body.get("promptFeedback"), "blockReason"))
         reason = blocked or bounded(candidate.get("finishReason"))
         reading.answered = reading.answered or bool(candidate) or blocked is not None

@@ -32,6 +32,7 @@ from orchestrator.gateway.wires.shared import (
     parse_request,
     recorded,
     renamed,
+    says,
     settings,
     text_of,
     texts_in,
@@ -100,6 +101,8 @@ class MessagesWire:
 
     def read(self, reading: Reading, body: dict[str, Any]) -> None:
         """A message, or an event. The totals of `message_delta` are those of the whole message so far."""
+        parts = (body.get("content_block"), body.get("delta") if "index" in body else None)
+        reading.spoke = reading.spoke or any(says(part, but=("type", "signature")) for part in parts)
         match body.get("type"):
             case "message":
                 _read(reading, body)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from orchestrator.gateway.sse import EventSplitter, event_data
 from orchestrator.gateway.wire import Capture, Failure, Reading, Shown
-from orchestrator.gateway.wires.shared import DETAIL_MAX, json_object, json_value
+from orchestrator.gateway.wires.shared import DETAIL_MAX, json_object, json_value, recorded
 
 METERED_BODY_MAX = 64 << 20
 """A plain response larger than this (bytes) passes, but is not read for usage."""
@@ -57,9 +57,9 @@ class PlainMeter:
             return b""
         body = self._body.data()
         parsed = json_value(body)
-        for part in parsed if isinstance(parsed, list) else [parsed]:
-            if isinstance(part, dict):
-                self._read(self.reading, part)
+        # A client that asked for a stream reads one, whatever its content type says.
+        for part in recorded(body.decode("utf-8", "replace") if parsed is None else parsed):
+            self._read(self.reading, part)
         self.reading.failure = self.reading.failure or _unanswered(self.reading, body)
         return b""
 

@@ -151,6 +151,9 @@ class ResponsesWire:
     def read(self, reading: Reading, body: dict[str, Any]) -> None:
         """A response has no type; most events hold a part of the output, some the response so far."""
         response = body.get("response") if "type" in body else body
+        part, item = body.get("delta"), member(body.get("item"), "type")
+        calls = isinstance(item, str) and item.endswith("_call")
+        reading.spoke = reading.spoke or calls or (isinstance(part, str) and bool(part))
         if isinstance(response, dict):
             self._read(reading, response)
         elif body.get("type") == "error":

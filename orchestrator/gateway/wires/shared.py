@@ -201,6 +201,17 @@ def member(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else None
 
 
+def says(part: Any, *, but: Iterable[str]) -> bool:
+    """Whether a part of an answer holds text, reasoning or a tool call, in members other than `but`."""
+    if not isinstance(part, dict):
+        return False
+    return any(
+        bool(value) and isinstance(value, (str, list, dict))
+        for name, value in part.items()
+        if name not in but
+    )
+
+
 def bounded(value: Any) -> str | None:
     """A text that is not empty, at most NAME_MAX characters of it; None for anything else."""
     return value[:NAME_MAX] if isinstance(value, str) and value else None

@@ -129,7 +129,13 @@ async def upstream(handler: Handler, seen: list[Seen]) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def rig(
-    folder: Path, handler: Handler, *, base_url: str | None = None, wire: Wire = "chat", **changes: Any
+    folder: Path,
+    handler: Handler,
+    *,
+    base_url: str | None = None,
+    wire: Wire = "chat",
+    concurrency: int | None = None,
+    **changes: Any,
 ) -> AsyncIterator[Rig]:
     seen: list[Seen] = []
     events: list[str] = []
@@ -137,7 +143,8 @@ async def rig(
     server = GatewayServer(lambda event, _: events.append(event), clock)
     route = make_route(folder, **changes)
     async with upstream(handler, seen) as url:
-        server.add_endpoint(Endpoint(name="up", base_url=base_url or url, key=KEY, wire=wire))
+        endpoint = Endpoint(name="up", base_url=base_url or url, key=KEY, wire=wire, concurrency=concurrency)
+        server.add_endpoint(endpoint)
         await server.open_cell(route)
         connector = aiohttp.UnixConnector(str(route.socket))
         try:

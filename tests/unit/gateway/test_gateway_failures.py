@@ -1,4 +1,4 @@
-"""Every way in which a call fails: what is retried, what the CLI sees, what the record says."""
+"""What the fault table leaves open of failed calls: waits, order of attempts, keys, oddities of answers."""
 
 from __future__ import annotations
 
@@ -66,37 +66,12 @@ def test_rate_limit_without_a_stated_wait_backs_off_within_its_caps(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("reply", "reason"),
-    [
-        (json_reply(RATE_LIMITED, 429, {"Retry-After": "86400"}), "a wait of a day"),
-        (json_reply({"error": {"code": "insufficient_quota"}}, 429), "an empty account"),
-    ],
-)
-def test_hopeless_rate_limits_are_not_waited_for(tmp_path: Path, reply: Handler, reason: str) -> None:
-    async def run() -> None:
-        async with rig(tmp_path, reply) as gateway:
-            assert (await gateway.post(request_body()))[0] == 429, reason
-            (call,) = await gateway.close()
-            assert (call.error, call.attempts, gateway.clock.slept) == ("rate_limited", 1, [])
-
-    asyncio.run(run())
-
-
-@pytest.mark.parametrize(
     ("status", "error", "category", "attempts"),
     [
-        (500, BROKEN, "upstream_5xx", 3),
-        (503, BROKEN, "upstream_5xx", 3),
-        (401, {"error": {"message": "bad key"}}, "key_refused", 1),
-        (403, {"error": {"message": "no access"}}, "key_refused", 1),
         (400, {"error": {"message": "bad", "code": "context_length_exceeded"}}, "context_overflow", 1),
-        (400, {"error": {"message": "This model's maximum context length is 8192"}}, "context_overflow", 1),
         (413, {"message": "prompt is too long"}, "context_overflow", 1),
         (400, {"error": {"message": "unknown field foo"}}, "bad_request", 1),
-        (422, BROKEN, "bad_request", 1),
-        (404, {"error": {"message": "no such model"}}, "endpoint_down", 1),
         (405, BROKEN, "endpoint_down", 1),
-        (408, BROKEN, "endpoint_down", 3),
         (425, BROKEN, "endpoint_down", 3),
     ],
 )
@@ -142,19 +117,6 @@ def test_dropped_connection_is_retried_at_once(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_endpoint_that_does_not_answer(tmp_path: Path) -> None:
-    async def run() -> None:
-        closed = "http://127.0.0.1:1/v1"
-        async with rig(tmp_path, json_reply({}), base_url=closed, max_retries=3) as gateway:
-            status, body = await gateway.post(request_body())
-            assert status == 502
-            assert json.loads(body)["error"]["code"] == "endpoint_down"
-            (call,) = await gateway.close()
-            assert (call.error, call.attempts, len(call.waits)) == ("endpoint_down", 4, 3)
-
-    asyncio.run(run())
-
-
 @pytest.mark.parametrize("asks", [True, False])
 def test_cut_stream_is_not_papered_over_nor_retried(tmp_path: Path, asks: bool) -> None:
     events = stream_events(usage=True)[:2]
@@ -170,16 +132,6 @@ def test_cut_stream_is_not_papered_over_nor_retried(tmp_path: Path, asks: bool) 
             (call,) = await gateway.close()
             assert (call.error, call.attempts, call.usage_raw) == ("stream_cut", 1, None)
             assert gateway.wire()[0].response == b"".join(events).decode()
-
-    asyncio.run(run())
-
-
-def test_stream_that_just_stops_is_a_cut(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with rig(tmp_path, stream_reply(stream_events(usage=True)[:2])) as gateway:
-            await gateway.post(request_body(stream=True))
-            (call,) = await gateway.close()
-            assert call.error == "stream_cut"
 
     asyncio.run(run())
 
@@ -293,10 +245,7 @@ def text_reply(text: str, kind: str) -> Handler:
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("", "application/json"),
-        ("<html>Please log in</html>", "text/html"),
         ("[]", "application/json"),
-        ("{}", "application/json"),
         ('{"object": "chat.completion", "choices": []}', "application/json"),
         ("data: [DONE]\n\n", "text/event-stream"),
         ("data: <html>\n\ndata: [DONE]\n\n", "text/event-stream"),

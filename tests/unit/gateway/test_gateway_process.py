@@ -91,6 +91,9 @@ def test_a_cell_from_start_to_end(tmp_path: Path) -> None:
         assert first.usage is not None
         assert (first.usage.input, first.attempts, len(first.waits)) == (12, 2, 1)
         assert second.error == "limit"
+        [window] = gateway.windows()
+        assert (window.endpoint, window.rate_limited, window.largest) == ("up", 1, 1)
+        assert window.waited_s > 0
     assert not gateway.alive
 
 

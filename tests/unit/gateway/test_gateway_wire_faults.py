@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 from gateway_rig import (
     AUTH,
@@ -58,8 +57,6 @@ UPSTREAM_ERRORS: list[tuple[Wire, int, Any, str, int]] = [
     ("responses", 429, {"error": {"code": "rate_limit_exceeded", "message": "slow"}}, "rate_limited", 3),
     ("responses", 429, {"error": {"code": "insufficient_quota", "message": "empty"}}, "rate_limited", 1),
     ("responses", 400, {"error": {"code": "context_length_exceeded", "message": "x"}}, "context_overflow", 1),
-    ("responses", 401, {"error": {"code": "invalid_api_key", "message": "no"}}, "key_refused", 1),
-    ("responses", 500, {"error": {"type": "server_error", "message": "x"}}, "upstream_5xx", 3),
     ("messages", 429, {"error": {"type": "rate_limit_error", "message": "slow"}}, "rate_limited", 3),
     ("messages", 529, {"error": {"type": "overloaded_error", "message": "Overloaded"}}, "upstream_5xx", 3),
     (
@@ -88,7 +85,6 @@ UPSTREAM_ERRORS: list[tuple[Wire, int, Any, str, int]] = [
         "key_refused",
         1,
     ),
-    ("messages", 401, {"error": {"type": "authentication_error", "message": "no"}}, "key_refused", 1),
     ("messages", 404, {"error": {"type": "not_found_error", "message": "model: x"}}, "endpoint_down", 1),
     ("messages", 400, {"error": {"type": "invalid_request_error", "message": "bad"}}, "bad_request", 1),
     ("gemini", 503, {"error": {"code": 503, "status": "UNAVAILABLE", "message": "x"}}, "upstream_5xx", 3),
@@ -199,9 +195,7 @@ def test_error_event_inside_a_good_stream(
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize(
-    "body", [b"", b"<html>", b"[]", b"{}", b'"x"', b'{"type": "x", "content": 1, "output": {}}']
-)
+@pytest.mark.parametrize("body", [b"[]", b'"x"', b'{"type": "x", "content": 1, "output": {}}'])
 def test_a_success_without_any_answer_is_the_endpoints_failure(
     tmp_path: Path, wire: Wire, body: bytes
 ) -> None:
@@ -246,21 +240,6 @@ def test_a_count_that_fails_is_not_retried(tmp_path: Path) -> None:
         async with rig(tmp_path, handler, wire="messages") as gateway:
             assert (await ask(gateway, "/v1/messages/count_tokens", PLAIN["messages"].request))[0] == 529
             assert (len(gateway.seen), gateway.events) == (1, [])
-
-    asyncio.run(run())
-
-
-@pytest.mark.parametrize("wire", WIRES)
-def test_cut_connection_is_passed_on_as_one(tmp_path: Path, wire: Wire) -> None:
-    exchange = next(exchange for exchange in STREAMED if exchange.wire == wire)
-
-    async def run() -> None:
-        handler = stream_reply(exchange.pieces[:2], cut=True)
-        async with rig(tmp_path, handler, wire=wire) as gateway:
-            with pytest.raises(aiohttp.ClientPayloadError):
-                await ask(gateway, exchange.path, exchange.request)
-            (call,) = await gateway.close()
-            assert call.error == "stream_cut"
 
     asyncio.run(run())
 

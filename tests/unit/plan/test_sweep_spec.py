@@ -77,6 +77,7 @@ def test_defaults(tmp_path):
     assert (spec.runs, spec.concurrency, spec.retries, spec.description) == (1, 1, 2, "")
     assert spec.limits == LimitSpec()
     assert spec.endpoints["hosted"].wire == "chat"
+    assert spec.endpoints["hosted"].concurrency is None
 
 
 def test_a_url_may_be_written_out(tmp_path):
@@ -202,6 +203,7 @@ BAD = {
     "URL left out": ("base_url: {env: CAB_ENDPOINT}", "base_url: {}", "7:", "give a URL, or {env: NAME}"),
     "variable": ("env: CAB_KEY", "env: $CAB_KEY", "7:", "is no name of an environment variable"),
     "wire": ("key: {env: CAB_KEY}", "wire: chatt", "7:", "wire: input should be 'chat'"),
+    "cap": ("key: {env: CAB_KEY}", "concurrency: 0", "7:", "should be greater than or equal to 1"),
     "task": ("polyglot/*", "polyglot/ä", "8:9", "is no task name or glob"),
 }
 

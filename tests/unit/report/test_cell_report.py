@@ -21,7 +21,16 @@ from orchestrator.run.outcome import INFRA_CAUSES, TABLE
 from orchestrator.store.cells import find_cell
 from orchestrator.store.names import CellKey, check_name
 from orchestrator.store.record import Attempt, Outcome, Timing
-from scorers.evidence import FinalMessage, ModelCall, RefusalRule, Span, TestResult, ToolCall, Verification
+from scorers.evidence import (
+    FinalMessage,
+    ModelCall,
+    RefusalRule,
+    Span,
+    TestResult,
+    ToolCall,
+    Usage,
+    Verification,
+)
 
 REFUSAL = FACTS.model_copy(
     update={
@@ -157,6 +166,7 @@ def test_the_verdict_comes_first_and_all_parts_follow(shown):
     assert -1 not in places
     assert places == sorted(places)
     assert '{"temperature": 0.5}' in text
+    assert "wait s" not in text
 
 
 @pytest.mark.parametrize("width", [80, 200])
@@ -266,6 +276,15 @@ def test_what_an_agent_asked_its_tools_for_is_told(shown):
     assert lines[at + 3].startswith("  odd, no answer  {no JSONxxx")
     assert len(lines[at + 3]) == 80
     assert lines[at + 4] == ""
+
+
+def test_a_calls_waits_stand_apart_from_its_latency(shown):
+    times = {"start": 2, "sent": 3.5, "first_byte": 3.75, "first_token": 3.8125, "end": 4}
+    waits = [Span(start=2, end=3), Span(start=3, end=3.5)]
+    waited = ModelCall(index=0, request_hash="h", usage=Usage(input=9, output=1), waits=waits, **times)
+    text = shown(evidence(calls=[waited]))
+    assert re.search(r"wait s +first s", text)
+    assert re.search(r"2\.000 +1\.500 +0\.312", text)
 
 
 def test_of_many_tool_calls_the_first_and_the_last_are_told(shown):

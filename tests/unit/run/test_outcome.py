@@ -87,6 +87,13 @@ def test_a_fault_of_the_machine_is_never_counted() -> None:
     assert outcome.rule.retried
 
 
+def test_that_cab_ended_a_cli_after_a_limit_is_told_and_changes_no_outcome() -> None:
+    end = AgentEnd(exit_code=None, signal=9, stopped_after_limit=True)
+    outcome = of_agent(end, [call(0), call(1, "limit_usd")], exit_code_tells=True)
+    assert (str(outcome), outcome.rule.counted) == ("limit_reached(usd)", True)
+    assert "cab ended it" in (outcome.detail or "")
+
+
 def test_a_cli_that_cannot_be_started_is_tried_again_only_on_a_resume() -> None:
     outcome = of_fault(CellFault(CLI_NOT_STARTED, "no such file"))
     assert str(outcome) == "infra_error(cli_not_started)"

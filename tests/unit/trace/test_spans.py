@@ -92,13 +92,18 @@ def test_model_calls_by_their_genai_names(path):
             index=0,
             start=1,
             end=3,
+            sent=1.25,
+            connect_s=0.125,
+            connection_reused=False,
             first_byte=1.5,
+            first_token=2,
+            last_byte=2.75,
+            streamed=True,
             status=200,
             request_hash="h",
             request_model="gpt",
             reported_model="gpt-build-7",
             fingerprint="fp_1",
-            streamed=True,
             settings={
                 "stop": "end",
                 "temperature": 0.5,
@@ -141,7 +146,12 @@ def test_model_calls_by_their_genai_names(path):
         "cab.request_hash": "h",
         "cab.attempts": 1,
         "cab.wait_s": 0.25,
-        "cab.first_byte_s": 0.5,
+        "cab.connect_s": 0.125,
+        "cab.connection_reused": False,
+        "cab.first_byte_s": 0.25,
+        "cab.first_token_s": 0.75,
+        "cab.last_byte_s": 1.5,
+        "gen_ai.response.time_to_first_chunk": 0.25,
     }
     failed = spans["chat"]
     assert (failed["status"], failed["attributes"]["error.type"]) == ("error", "rate_limited")
