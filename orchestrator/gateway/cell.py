@@ -139,6 +139,7 @@ class Cell:
                 self.usd += cost_usd(usage, self.route.price)
 
     async def _call(self, request: web.BaseRequest, path: Path) -> web.StreamResponse:
+        await self.recorder.room()
         call = self._begin(request, path.target)
         charge = 1 if path.target == "call" else 0
         self.charged += charge
