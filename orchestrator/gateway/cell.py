@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,10 +15,11 @@ from aiohttp import web
 from orchestrator.gateway.contract import CellRoute
 from orchestrator.gateway.evidence import normalise_usage
 from orchestrator.gateway.faults import INFRA
+from orchestrator.gateway.jsontext import utf8
 from orchestrator.gateway.record import HEADERS_KEPT, CallInProgress, Recorder
 from orchestrator.gateway.settings import AS_THE_CLI_ASKS
 from orchestrator.gateway.translate.contract import Asked, Translation, TranslationError
-from orchestrator.gateway.translate.passage import Passage, passed_headers
+from orchestrator.gateway.translate.passage import Passage, Whole, passed_headers
 from orchestrator.gateway.upstream import Outgoing, Reply, Source, StreamCutError
 from orchestrator.gateway.window import Clock
 from orchestrator.gateway.wire import ErrorKind, Failure, Path, Prepared, Shown, Target, WireFormat
@@ -150,7 +150,10 @@ class Cell:
             self._record(call)
 
     async def _serve(self, call: CallInProgress, request: web.BaseRequest, path: Path) -> web.StreamResponse:
-        body = await _read_body(request)
+        try:
+            body = await _read_body(request)
+        except web.RequestPayloadError as error:
+            return self._bad_request(call, 400, f"the request's body cannot be read: {error}")
         call.request_body = body[:REQUEST_MAX]
         if len(body) > REQUEST_MAX:
             return self._bad_request(call, 413, f"the request is larger than {REQUEST_MAX} bytes")
@@ -161,6 +164,8 @@ class Cell:
             return self._untranslatable(call, str(error))
         except ValueError as error:
             return self._bad_request(call, 400, f"not a request of this wire: {error}")
+        except RecursionError:
+            return self._bad_request(call, 400, "not a request of this wire: nested too deeply")
         prepared = asked.prepared
         call.request, call.settings = prepared.request, prepared.settings
         call.settings_before = prepared.settings_before
@@ -188,9 +193,7 @@ class Cell:
         if self.translation is None:
             return Up(stated, path, query)
         translated = self.translation.request(Asked(stated.request, path, query))
-        call.request_body = json.dumps(translated.request, ensure_ascii=False).encode(
-            "utf-8", "surrogatepass"
-        )
+        call.request_body = utf8(translated.request)
         call.cli_wire, call.dropped = self.cli_wire.name, list(translated.dropped)
         prepared = self.wire.prepare(call.request_body, self.route.model, wanted)
         return Up(prepared, TRANSLATED_PATH, "", Passage(self.translation, translated))
@@ -247,11 +250,7 @@ class Cell:
         _take_end(call, meter)
         rest = passage.finish() if at_once else b""
         if not at_once:
-            whole = (
-                passage.whole(bytes(body), events=call.streamed)
-                if call.failure is None
-                else passage.error(reply.status, call.failure, bytes(body))
-            )
+            whole = _translated(call, passage, reply.status, bytes(body))
             rest = whole.body
             response.set_status(whole.status)
             response.content_type = whole.content_type.partition(";")[0]
@@ -262,7 +261,7 @@ class Cell:
         return response
 
     def _begin_reading(self, call: CallInProgress, reply: Reply, shown: Shown | None) -> Meter:
-        call.streamed = reply.header("content-type").startswith("text/event-stream")
+        call.streamed = reply.header("content-type").lower().startswith("text/event-stream")
         meter = self._meter(call, shown)
         call.reading = meter.reading
         call.headers = {name: value for name in HEADERS_KEPT if (value := reply.header(name))}
@@ -358,6 +357,17 @@ def _take_end(call: CallInProgress, meter: Meter) -> None:
         call.failure = meter.reading.failure
     if call.failure is None and not meter.reading.complete:
         call.failure = Failure("stream_cut", "the stream stopped before its end")
+
+
+def _translated(call: CallInProgress, passage: Passage, status: int, body: bytes) -> Whole:
+    """A whole reply for the CLI. It is the endpoint's fault when it cannot be translated."""
+    if call.failure is None:
+        try:
+            return passage.whole(body, events=call.streamed)
+        except ValueError as error:
+            call.failure = Failure("endpoint_down", str(error))
+            body = b""
+    return passage.error(status, call.failure, body)
 
 
 def _own_headers(headers: Mapping[str, str]) -> dict[str, str]:
