@@ -38,6 +38,11 @@ REFUSED_RECORDS_MAX = 1000
 the disk.
 """
 
+STALLED_S = 300.0
+"""A CLI that takes no byte of its answer for so long is taken to be gone: its call holds a place at the
+endpoint that others wait for.
+"""
+
 PATH_MAX = 200
 """Characters of a request's path, and of its query, that are recorded."""
 
@@ -137,6 +142,8 @@ class Cell:
             raise
         except ClientGoneError:
             call.failure = Failure("client_gone", "the CLI went away while the response was sent")
+            if request.transport is not None:
+                request.transport.abort()
             return web.Response(status=499)
         except Exception as fault:
             logger.exception("fault in a call of cell %s", self.route.cell_id)
@@ -400,6 +407,7 @@ def _query_without_key(query: str) -> str:
 
 async def _to_client(sending: Awaitable[object]) -> None:
     try:
-        await sending
-    except ConnectionError as error:
+        async with asyncio.timeout(STALLED_S):
+            await sending
+    except (ConnectionError, TimeoutError) as error:
         raise ClientGoneError from error

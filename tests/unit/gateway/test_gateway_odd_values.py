@@ -31,7 +31,9 @@ from gateway_rig import (
     stream_reply,
 )
 
+from orchestrator.gateway import cell
 from orchestrator.gateway.evidence import read_calls, read_wire
+from orchestrator.gateway.translate.responses_tools import NAME_MAX, flat_name
 from orchestrator.gateway.wires.shared import cumulated
 from scorers.evidence import ModelCall, Price, Rates, Usage
 
@@ -295,3 +297,53 @@ async def test_calls_are_told_apart_by_what_endpoints_give(
     recorded = [(call.name, call.arguments) for call in wire.answer().calls]
     assert list(zip(names, texts, strict=True)) == [("read", '{"p":1}'), ("list", '{"q":2}')]
     assert recorded == [("read", '{"p":1}'), ("list", '{"q":2}')]
+
+
+@run
+async def test_evidence_holds_no_half_of_a_character(tmp_path: Path) -> None:
+    """A tool's result that was cut in an emoji, and an emoji in two chunks, are texts that can be stored."""
+    pieces = [event(chunk({"content": half})) for half in (HALF, "\ude00")]
+    asked = {"id": "a", "type": "function", "function": {"name": "read", "arguments": f"{{}}{HALF}"}}
+    messages = [
+        {"role": "assistant", "tool_calls": [asked]},
+        {"role": "tool", "tool_call_id": "a", "content": f"cut {HALF}"},
+    ]
+    handler = stream_reply([*pieces, event(chunk({}, "stop")), DONE])
+    async with rig(tmp_path, handler) as gateway:
+        await gateway.post(request_body(stream=True, messages=messages))
+        await gateway.close()
+        [wire] = gateway.wire()
+    told = wire.conversation()
+    assert wire.answer().text == "\U0001f600"
+    assert (told.results, told.calls[0].arguments) == ({"a": "cut \ufffd"}, "{}\ufffd")
+
+
+def test_long_names_of_a_namespace_stay_apart() -> None:
+    names = {flat_name("n" * 40, f"create_a_comment_with_a_long_name_{end}") for end in ("one", "two")}
+    assert len(names) == 2
+    assert all(len(name) <= NAME_MAX for name in names)
+
+
+@run
+async def test_a_cli_that_does_not_read_gives_its_place_back(tmp_path: Path) -> None:
+    async def endless(request: web.Request) -> web.StreamResponse:
+        if b"stuck" not in await request.read():
+            return web.json_response(completion())
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        while True:
+            await response.write(event(chunk({"content": "x" * 5000})))
+
+    stuck = json.dumps(request_body(stream=True, messages=[{"role": "user", "content": "stuck"}])).encode()
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: cell\r\nAuthorization: Bearer {CREDENTIAL}\r\n"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cell, "STALLED_S", 0.2)
+        async with rig(tmp_path, endless, concurrency=1) as gateway:
+            reader, writer = await asyncio.open_unix_connection(str(gateway.route.socket), limit=1)
+            writer.write(f"{head}Content-Length: {len(stuck)}\r\n\r\n".encode() + stuck)
+            await reader.readexactly(1)
+            async with asyncio.timeout(10):
+                status, _ = await gateway.post(request_body())
+            writer.close()
+            first, second = await gateway.close()
+    assert (status, first.error, second.error) == (200, "client_gone", None)
