@@ -33,9 +33,12 @@ REQUEST_MAX = 256 << 20
 all.
 """
 
+HELD_MAX = 2 * REQUEST_MAX
+"""Bytes of all requests of a cell that are under way."""
+
 REFUSED_RECORDS_MAX = 1000
-"""Calls refused by the gateway itself that are recorded; more are only counted, so that a cell cannot fill
-the disk.
+"""Calls refused by the gateway itself that are recorded, and counts of tokens; more are only counted, so that
+a cell cannot fill the disk with what it is not charged for.
 """
 
 STALLED_S = 300.0
@@ -90,6 +93,8 @@ class Cell:
     usd: float = 0.0
     limit_reached: bool = False
     _waiting: int = field(default=0, init=False)
+    _held: int = field(default=0, init=False)
+    _counts: int = field(default=0, init=False)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one HTTP request of the cell's socket."""
@@ -153,17 +158,19 @@ class Cell:
         finally:
             if call.failure is not None and call.failure.category in _UNCHARGED:
                 self.charged -= charge
+            self._held -= call.held
             self._spend(call)
             self._record(call)
 
     async def _serve(self, call: CallInProgress, request: web.BaseRequest, path: Path) -> web.StreamResponse:
         try:
-            body = await _read_body(request)
+            body = await self._read_body(call, request)
         except web.RequestPayloadError as error:
             return self._bad_request(call, 400, f"the request's body cannot be read: {error}")
         call.request_body = body[:REQUEST_MAX]
-        if len(body) > REQUEST_MAX:
-            return self._bad_request(call, 413, f"the request is larger than {REQUEST_MAX} bytes")
+        if len(body) > REQUEST_MAX or self._held > HELD_MAX:
+            most = f"{REQUEST_MAX} bytes, or those under way than {HELD_MAX}"
+            return self._bad_request(call, 413, f"the request is larger than {most}")
         query = _query_without_key(request.query_string)
         try:
             asked = self._asked(call, body, path, query)
@@ -188,6 +195,19 @@ class Cell:
             return await self._pass_on(call, request, reply, prepared.shown)
         finally:
             reply.close()
+
+    async def _read_body(self, call: CallInProgress, request: web.BaseRequest) -> bytes:
+        """The body, as far as it may go and a piece more."""
+        if request.headers.get("Expect", "").lower() == "100-continue":
+            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        body = bytearray()
+        async for data in request.content.iter_any():
+            body += data
+            call.held += len(data)
+            self._held += len(data)
+            if len(body) > REQUEST_MAX or self._held > HELD_MAX:
+                break
+        return bytes(body)
 
     def _asked(self, call: CallInProgress, body: bytes, path: Path, query: str) -> Up:
         """The request as it goes upstream. Raises ValueError, of which TranslationError is one."""
@@ -307,10 +327,14 @@ class Cell:
 
     def _record(self, call: CallInProgress) -> None:
         """Record a call that has ended; of those that the gateway refused by itself, the first ones."""
-        if call.failure is not None and call.failure.category in _REFUSED:
-            self.refused += 1
-            if self.refused > REFUSED_RECORDS_MAX:
-                return
+        refused = call.failure is not None and call.failure.category in _REFUSED
+        unsent = call.failure is not None and call.failure.category == "gateway" and call.sent is None
+        self.refused += refused or unsent
+        self._counts += call.target == "count"
+        if self.refused > REFUSED_RECORDS_MAX and (refused or unsent):
+            return
+        if self._counts > REFUSED_RECORDS_MAX and call.target == "count":
+            return
         self.recorder.add(call)
 
     def _untranslatable(self, call: CallInProgress, message: str) -> web.Response:
@@ -381,18 +405,6 @@ def _own_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Headers of a translated request: those of the CLI speak of its own wire, but for its name."""
     named = {name: value for name, value in headers.items() if name.lower() == "user-agent"}
     return {"Content-Type": "application/json", **named}
-
-
-async def _read_body(request: web.BaseRequest) -> bytes:
-    """The body, up to one byte more than REQUEST_MAX."""
-    if request.headers.get("Expect", "").lower() == "100-continue":
-        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-    body = bytearray()
-    async for data in request.content.iter_any():
-        body += data
-        if len(body) > REQUEST_MAX:
-            break
-    return bytes(body)
 
 
 def _break_off(request: web.BaseRequest) -> None:

@@ -66,6 +66,7 @@ class CallInProgress:
     last_byte: float | None = None
     status: int | None = None
     streamed: bool = False
+    held: int = 0
     request_body: bytes = b""
     request: dict[str, Any] | None = None
     request_model: str | None = None

@@ -347,3 +347,50 @@ async def test_a_cli_that_does_not_read_gives_its_place_back(tmp_path: Path) -> 
             writer.close()
             first, second = await gateway.close()
     assert (status, first.error, second.error) == (200, "client_gone", None)
+
+
+@run
+async def test_what_is_not_charged_does_not_fill_the_disk(tmp_path: Path) -> None:
+    """A request that cannot be translated costs its CLI nothing, however often it is sent."""
+    asked = {"model": "m", "input": "x", "previous_response_id": "r"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cell, "REFUSED_RECORDS_MAX", 3)
+        async with rig(tmp_path, json_reply(completion()), cli_wire="responses") as gateway:
+            for _ in range(6):
+                async with gateway.client.post("http://cell/v1/responses", json=asked, headers=AUTH) as said:
+                    assert said.status == 400
+            assert len(await gateway.close()) == 3
+
+
+@run
+async def test_counts_of_tokens_do_not_fill_the_disk(tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cell, "REFUSED_RECORDS_MAX", 3)
+        async with rig(tmp_path, json_reply({"input_tokens": 9}), wire="messages") as gateway:
+            url = "http://cell/v1/messages/count_tokens"
+            for _ in range(6):
+                async with gateway.client.post(url, json=messages_request(), headers=AUTH) as said:
+                    assert said.status == 200
+            await gateway.server.close_cell("cell")
+            assert len(gateway.wire()) == 3
+
+
+@run
+async def test_a_cell_holds_so_many_bytes_of_requests_at_once(tmp_path: Path) -> None:
+    hold = asyncio.Event()
+
+    async def slow(request: web.Request) -> web.StreamResponse:
+        await hold.wait()
+        return web.json_response(completion())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cell, "HELD_MAX", 3000)
+        async with rig(tmp_path, slow) as gateway:
+            first = asyncio.create_task(gateway.post(request_body(x="x" * 2000)))
+            while not gateway.seen:
+                await asyncio.sleep(0.01)
+            refused, _ = await gateway.post(request_body(x="x" * 2000))
+            hold.set()
+            passed, _ = await first
+            again, _ = await gateway.post(request_body(x="x" * 2000))
+    assert (refused, passed, again) == (413, 200, 200)
