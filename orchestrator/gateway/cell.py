@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,10 +15,11 @@ from aiohttp import web
 from orchestrator.gateway.contract import CellRoute
 from orchestrator.gateway.evidence import normalise_usage
 from orchestrator.gateway.faults import INFRA
+from orchestrator.gateway.jsontext import utf8
 from orchestrator.gateway.record import HEADERS_KEPT, CallInProgress, Recorder
 from orchestrator.gateway.settings import AS_THE_CLI_ASKS
 from orchestrator.gateway.translate.contract import Asked, Translation, TranslationError
-from orchestrator.gateway.translate.passage import Passage, passed_headers
+from orchestrator.gateway.translate.passage import Passage, Whole, passed_headers
 from orchestrator.gateway.upstream import Outgoing, Reply, Source, StreamCutError
 from orchestrator.gateway.window import Clock
 from orchestrator.gateway.wire import ErrorKind, Failure, Path, Prepared, Shown, Target, WireFormat
@@ -33,9 +33,17 @@ REQUEST_MAX = 256 << 20
 all.
 """
 
+HELD_MAX = 2 * REQUEST_MAX
+"""Bytes of all requests of a cell that are under way."""
+
 REFUSED_RECORDS_MAX = 1000
-"""Calls refused by the gateway itself that are recorded; more are only counted, so that a cell cannot fill
-the disk.
+"""Calls refused by the gateway itself that are recorded, and counts of tokens; more are only counted, so that
+a cell cannot fill the disk with what it is not charged for.
+"""
+
+STALLED_S = 300.0
+"""A CLI that takes no byte of its answer for so long is taken to be gone: its call holds a place at the
+endpoint that others wait for.
 """
 
 PATH_MAX = 200
@@ -97,6 +105,8 @@ class Cell:
     usd: float = 0.0
     limit_reached: bool = False
     _waiting: int = field(default=0, init=False)
+    _held: int = field(default=0, init=False)
+    _counts: int = field(default=0, init=False)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one HTTP request of the cell's socket."""
@@ -150,6 +160,8 @@ class Cell:
             raise
         except ClientGoneError:
             call.failure = Failure("client_gone", "the CLI went away while the response was sent")
+            if request.transport is not None:
+                request.transport.abort()
             return web.Response(status=499)
         except Exception as fault:
             logger.exception("fault in a call of cell %s", self.route.cell_id)
@@ -159,14 +171,19 @@ class Cell:
         finally:
             if call.failure is not None and call.failure.category in _UNCHARGED:
                 self.charged -= charge
+            self._held -= call.held
             self._spend(call)
             self._record(call)
 
     async def _serve(self, call: CallInProgress, request: web.BaseRequest, path: Path) -> web.StreamResponse:
-        body = await _read_body(request)
+        try:
+            body = await self._read_body(call, request)
+        except web.RequestPayloadError as error:
+            return self._bad_request(call, 400, f"the request's body cannot be read: {error}")
         call.request_body = body[:REQUEST_MAX]
-        if len(body) > REQUEST_MAX:
-            return self._bad_request(call, 413, f"the request is larger than {REQUEST_MAX} bytes")
+        if len(body) > REQUEST_MAX or self._held > HELD_MAX:
+            most = f"{REQUEST_MAX} bytes, or those under way than {HELD_MAX}"
+            return self._bad_request(call, 413, f"the request is larger than {most}")
         query = _query_without_key(request.query_string)
         try:
             asked = self._asked(call, body, path, query)
@@ -174,6 +191,8 @@ class Cell:
             return self._untranslatable(call, str(error))
         except ValueError as error:
             return self._bad_request(call, 400, f"not a request of this wire: {error}")
+        except RecursionError:
+            return self._bad_request(call, 400, "not a request of this wire: nested too deeply")
         prepared = asked.prepared
         call.request, call.settings = prepared.request, prepared.settings
         call.settings_before = prepared.settings_before
@@ -190,6 +209,19 @@ class Cell:
         finally:
             reply.close()
 
+    async def _read_body(self, call: CallInProgress, request: web.BaseRequest) -> bytes:
+        """The body, as far as it may go and a piece more."""
+        if request.headers.get("Expect", "").lower() == "100-continue":
+            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        body = bytearray()
+        async for data in request.content.iter_any():
+            body += data
+            call.held += len(data)
+            self._held += len(data)
+            if len(body) > REQUEST_MAX or self._held > HELD_MAX:
+                break
+        return bytes(body)
+
     def _asked(self, call: CallInProgress, body: bytes, path: Path, query: str) -> Up:
         """The request as it goes upstream. Raises ValueError, of which TranslationError is one."""
         wanted = self.route.settings if path.generates else AS_THE_CLI_ASKS
@@ -201,9 +233,7 @@ class Cell:
         if self.translation is None:
             return Up(stated, path, query)
         translated = self.translation.request(Asked(stated.request, path, query))
-        call.request_body = json.dumps(translated.request, ensure_ascii=False).encode(
-            "utf-8", "surrogatepass"
-        )
+        call.request_body = utf8(translated.request)
         call.cli_wire, call.dropped = self.cli_wire.name, list(translated.dropped)
         prepared = self.wire.prepare(call.request_body, self.route.model, wanted)
         return Up(prepared, TRANSLATED_PATH, "", Passage(self.translation, translated))
@@ -261,11 +291,7 @@ class Cell:
         _take_end(call, meter)
         rest = passage.finish() if at_once else b""
         if not at_once:
-            whole = (
-                passage.whole(bytes(body), events=call.streamed)
-                if call.failure is None
-                else passage.error(reply.status, call.failure, bytes(body))
-            )
+            whole = _translated(call, passage, reply.status, bytes(body))
             rest = whole.body
             response.set_status(whole.status)
             response.content_type = whole.content_type.partition(";")[0]
@@ -275,7 +301,7 @@ class Cell:
         return response
 
     def _begin_reading(self, call: CallInProgress, reply: Reply, shown: Shown | None) -> Meter:
-        call.streamed = reply.header("content-type").startswith("text/event-stream")
+        call.streamed = reply.header("content-type").lower().startswith("text/event-stream")
         meter = self._meter(call, shown)
         call.reading = meter.reading
         call.headers = {name: value for name in HEADERS_KEPT if (value := reply.header(name))}
@@ -314,10 +340,14 @@ class Cell:
 
     def _record(self, call: CallInProgress) -> None:
         """Record a call that has ended; of those that the gateway refused by itself, the first ones."""
-        if call.failure is not None and call.failure.category in _REFUSED:
-            self.refused += 1
-            if self.refused > REFUSED_RECORDS_MAX:
-                return
+        refused = call.failure is not None and call.failure.category in _REFUSED
+        unsent = call.failure is not None and call.failure.category == "gateway" and call.sent is None
+        self.refused += refused or unsent
+        self._counts += call.target == "count"
+        if self.refused > REFUSED_RECORDS_MAX and (refused or unsent):
+            return
+        if self._counts > REFUSED_RECORDS_MAX and call.target == "count":
+            return
         self.recorder.add(call)
 
     def _untranslatable(self, call: CallInProgress, message: str) -> web.Response:
@@ -373,22 +403,21 @@ def _take_end(call: CallInProgress, meter: Meter) -> None:
         call.failure = Failure("stream_cut", "the stream stopped before its end")
 
 
+def _translated(call: CallInProgress, passage: Passage, status: int, body: bytes) -> Whole:
+    """A whole reply for the CLI. It is the endpoint's fault when it cannot be translated."""
+    if call.failure is None:
+        try:
+            return passage.whole(body, events=call.streamed)
+        except ValueError as error:
+            call.failure = Failure("endpoint_down", str(error))
+            body = b""
+    return passage.error(status, call.failure, body)
+
+
 def _own_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Headers of a translated request: those of the CLI speak of its own wire, but for its name."""
     named = {name: value for name, value in headers.items() if name.lower() == "user-agent"}
     return {"Content-Type": "application/json", **named}
-
-
-async def _read_body(request: web.BaseRequest) -> bytes:
-    """The body, up to one byte more than REQUEST_MAX."""
-    if request.headers.get("Expect", "").lower() == "100-continue":
-        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-    body = bytearray()
-    async for data in request.content.iter_any():
-        body += data
-        if len(body) > REQUEST_MAX:
-            break
-    return bytes(body)
 
 
 def _break_off(request: web.BaseRequest) -> None:
@@ -403,6 +432,7 @@ def _query_without_key(query: str) -> str:
 
 async def _to_client(sending: Awaitable[object]) -> None:
     try:
-        await sending
-    except ConnectionError as error:
+        async with asyncio.timeout(STALLED_S):
+            await sending
+    except (ConnectionError, TimeoutError) as error:
         raise ClientGoneError from error
