@@ -20,12 +20,32 @@ def launch(context: LaunchContext) -> Launch:
     )
 
 
+def reported_usage(printed: str) -> CliUsage | None:
+    """What its last event says of the model that its first one names: all requests to it, sub-agents' too."""
+    model, found = None, None
+    for line in printed.splitlines():
+        try:
+            event = json.loads(line)
+            match event["type"]:
+                case "system":
+                    model = event.get("model", model)
+                case "result":
+                    usage = event["modelUsage"][model]
+                    given = usage["inputTokens"] + usage["cacheReadInputTokens"]
+                    given += usage["cacheCreationInputTokens"]
+                    found = CliUsage(input=int(given), output=int(usage["outputTokens"]))
+        except (ValueError, TypeError, KeyError, RecursionError):
+            continue  # A line of another kind, or what an agent made look like one.
+    return found
+
+
 ADAPTER = Adapter(
     name="claude-code",
     version="2.1.332",
     launch=launch,
     wire="messages",
     tty=False,
+    reported_usage=reported_usage,
     deviations=(
         Deviation(
             what="ANTHROPIC_BASE_URL and --model name the measured endpoint and model",

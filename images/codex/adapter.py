@@ -1,11 +1,10 @@
 """Codex, run as `codex exec` and pointed at the gateway by a provider in its configuration.
 
-Its tools, prompt and features are as shipped. It speaks responses alone.
+Its tools, prompt and features are as shipped. It speaks responses alone. Of tokens it prints one number, input that
+was not cached and output together, which is no total to compare.
 """
 
-import re
-
-from orchestrator.adapter import Adapter, CliUsage, Deviation, Launch, LaunchContext
+from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext
 
 PROVIDER = "cab"
 KEY = "CAB_API_KEY"
