@@ -86,6 +86,8 @@ class Adapter:
     titles: it is sent to the cell's model, or refused as unknown for a CLI that does without it.
     `reported_usage` reads the CLI's own totals out of what it printed, None where that does not tell them.
     The text is hostile and bounded. They are a cross-check alone: what counts is the wire.
+    `licence` is the SPDX id of the CLI's licence, or "proprietary": then its image is built by whoever uses
+    it, from the registry, and is passed on to nobody.
     `needs_solution` mounts the task's reference solution at /solution, read-only: for baselines only.
     """
 
@@ -103,6 +105,7 @@ class Adapter:
     exit_code_tells: bool = True
     other_models: OtherModels = "redirect"
     reported_usage: Callable[[str], CliUsage | None] | None = None
+    licence: str = ""
 
     def __post_init__(self) -> None:
         """Raises ValueError for what type checkers would refuse, and few adapters are checked by one."""

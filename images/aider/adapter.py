@@ -46,6 +46,7 @@ def _tokens(said: str) -> tuple[int, int]:
 ADAPTER = Adapter(
     name="aider",
     version="0.86.2",
+    licence="Apache-2.0",
     launch=launch,
     wire="chat",
     tty=True,

@@ -143,7 +143,7 @@ def test_images_of_other_inputs_are_missing(machine: Machine) -> None:
     (machine.layout.images / "tiny" / "Dockerfile").write_text("FROM scratch\nLABEL a=b\n")
     found = check(machine, "images")
     assert found.state == "missing"
-    assert found.mend == "run `cab images build`"
+    assert found.mend == "run `cab images build tiny`"
 
 
 def test_images_that_the_engine_lost_are_missing(machine: Machine) -> None:
@@ -158,7 +158,7 @@ def test_images_that_the_engine_lost_are_missing(machine: Machine) -> None:
     save_lock(Lock().with_image("tiny", told), machine.layout.lock)
     assert check(machine, "images").state == "ok"
     found = check(lost, "images")
-    assert (found.state, found.mend) == ("missing", "run `cab images build`")
+    assert (found.state, found.mend) == ("missing", "run `cab images build tiny`")
     assert found.found.endswith(" as tiny")
 
 
