@@ -52,7 +52,8 @@ class BuildView:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._live.stop()
-        for failed in self._failed:
+        # One alone is what the command itself ends with.
+        for failed in self._failed if len(self._failed) > 1 else ():
             self._out.print(f"  not built: {safe_line(failed, 1000)}", soft_wrap=True)
 
     def __rich__(self) -> Group | Text:

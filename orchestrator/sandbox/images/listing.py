@@ -16,7 +16,8 @@ State = Literal["current", "stale", "not built", "unavailable"]
 
 @dataclass(frozen=True)
 class Listed:
-    """One image, or a known CLI without one. `added` are the bytes that it has beyond the image it stands on.
+    """One image, or a known CLI without one. `added` are the bytes that a CLI has beyond
+    the image it stands on.
 
     What is not known is None; `reason` says why a stale one is not current, or an unavailable one cannot be
     had.
@@ -64,8 +65,8 @@ def _with_lock(bare: Listed, lock: Lock, problems: Mapping[str, str]) -> Listed:
         return bare
     problem = problems.get(bare.name)
     parents = [image.size for image in lock.images.values() if image.id == locked.parent]
-    # PID 1 takes nothing of the image that its build ends on.
-    added = locked.size - parents[0] if parents and locked.size >= parents[0] else None
+    # Images of cab's own may start from scratch, and take files of the one that they stand on.
+    added = locked.size - parents[0] if bare.cli and parents else None
     return Listed(
         bare.name,
         bare.cli,

@@ -92,11 +92,14 @@ def test_what_failed_is_told_again_at_the_end_with_its_log() -> None:
         view.show(Progress("kilo", "passed_over", "no registry has it"))
         view.show(Progress("base", "failed", "build/logs/base.log: returned 7", 1.0, at=1, of=2))
         view.show(Progress("agent", "passed_over", "stands on base, which was not built", at=2, of=2))
+        view.show(Progress("kilo", "failed", "build/logs/kilo.log: returned 8", 1.0, at=2, of=2))
     assert out.file.getvalue().splitlines() == [
         "  kilo: not built: no registry has it",
         "  1/2 base: failed after 1 s",
         "  2/2 agent: not built: stands on base, which was not built",
+        "  2/2 kilo: failed after 1 s",
         "  not built: base: build/logs/base.log: returned 7",
+        "  not built: kilo: build/logs/kilo.log: returned 8",
     ]
 
 
