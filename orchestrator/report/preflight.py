@@ -28,6 +28,7 @@ MENDS = {
     "key_refused": "check the key that the endpoint's variable holds",
     "model_unknown": "check the model's id, and the endpoint's base_url",
     "rate_limited": "wait, or ask for more",
+    "endpoint_down": "check the endpoint's base_url; it may also pass",
 }
 """What to do about what is wrong with an endpoint; it may pass by itself where there is none."""
 
@@ -61,6 +62,8 @@ def check(ready: Ready, *, again: bool = False, scripted: bool = False) -> tuple
     if todo and not preflight.interrupted:
         view.ends(preflight.record)
     left = apply(ready, pairs, preflight.record)
+    if left.incompatible and not preflight.interrupted:
+        view.refused(left)
     if preflight.interrupted:
         view.stopped(left)
     elif left.held:
@@ -89,8 +92,13 @@ class _View:
     def ends(self, record: PreflightRecord) -> None:
         costs = [it.cost_usd for it in record.pairs]
         cost = NOT_MEASURED if None in costs else dollars(record.known_usd)
-        spent = f"{count(record.known_tokens)} tokens, {cost}"
+        least = "at least " if any(it.tokens is None for it in record.pairs) else ""
+        spent = f"{least}{count(record.known_tokens)} tokens, {cost}"
         self._line(f"preflight took {clock(time.monotonic() - self._began)}; spent so far: {spent}")
+
+    def refused(self, left: Ready) -> None:
+        cells = plural(len(left.incompatible), "cell")
+        self._line(f"{cells} of incompatible pairs not run; `--no-preflight` runs them all the same")
 
     def stopped(self, left: Ready) -> None:
         self._line(f"stopped; go on with: {go_on(left)}")

@@ -402,6 +402,36 @@ def test_a_refused_key_is_told_once_with_its_mend_and_asked_again(
     assert len(checked({"a": ("compatible", None), "v/b": ("compatible", None)}, again=True)[1]) == 4
 
 
+def test_what_an_incompatible_pair_and_an_endpoint_that_is_down_keep_from_running_is_told_with_its_mend(
+    checked: Callable[..., tuple[Ready, list[str]]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    left, _ = checked({"a": ("incompatible", "no_edit"), "v/b": ("undecided", "endpoint_down")})
+    said = capsys.readouterr().err
+    assert f"{len(left.incompatible)} cells of incompatible pairs not run; `--no-preflight` runs them" in said
+    assert "(check the endpoint's base_url; it may also pass)" in said
+
+
+def test_tokens_that_were_not_stated_are_not_told_as_none(
+    checked: Callable[..., tuple[Ready, list[str]]],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compatible: dict[str, tuple[Verdict, str | None]] = {
+        "a": ("compatible", None),
+        "v/b": ("compatible", None),
+    }
+    checked(compatible)
+    assert "at least" not in capsys.readouterr().err
+    stated = result_of
+    monkeypatch.setitem(
+        globals(),
+        "result_of",
+        lambda *args, **more: stated(*args, **more).model_copy(update={"tokens": None}),
+    )
+    checked(compatible, again=True)
+    assert "spent so far: at least " in capsys.readouterr().err
+
+
 def test_a_sweep_of_scripted_models_is_left_as_it_is(tmp_path: Path) -> None:
     ready = ready_of(tmp_path, SPEC.replace(", {id: a, endpoint: up}, {id: v/b, endpoint: up}", ""))
     ready = replace(ready, bench=bench_of(ready.matrix))
