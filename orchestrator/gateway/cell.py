@@ -63,6 +63,18 @@ class Up:
     passage: Passage | None = None
 
 
+class _Response(web.StreamResponse):
+    """A response whose head goes out with the first bytes of its body: each write wakes the CLI."""
+
+    _send_headers_immediately = False
+
+    async def begin(self, request: web.BaseRequest, *, at_once: bool) -> None:
+        """Prepare it; `at_once` sends the head by itself, since the body may be long in coming."""
+        writer = await self.prepare(request)
+        if at_once and writer is not None:
+            writer.send_headers()
+
+
 @dataclass
 class Cell:
     """The state of one open cell. `wire` is the source's, `cli_wire` the CLI's; where they differ
@@ -127,6 +139,7 @@ class Cell:
                 self.usd += cost_usd(usage, self.route.price)
 
     async def _call(self, request: web.BaseRequest, path: Path) -> web.StreamResponse:
+        await self.recorder.room()
         call = self._begin(request, path.target)
         charge = 1 if path.target == "call" else 0
         self.charged += charge
@@ -198,26 +211,27 @@ class Cell:
     async def _pass_on(
         self, call: CallInProgress, request: web.BaseRequest, reply: Reply, shown: Shown | None
     ) -> web.StreamResponse:
-        """Send the reply as it comes, one write for each chunk; a body that breaks off breaks the
+        """Send the reply as it comes, what arrived together in one write; a body that breaks off breaks the
         connection.
         """
         meter = self._begin_reading(call, reply, shown)
-        response = web.StreamResponse(status=reply.status)
+        response = _Response(status=reply.status)
         shortened = call.streamed and shown is not None
         for name, value in reply.headers:
             if not (shortened and name.lower() == "content-length"):
                 response.headers.add(name, value)
-        await _to_client(response.prepare(request))
+        await _to_client(response.begin(request, at_once=call.streamed and not reply.begun))
+        rest = b""
         try:
             async for data in reply.chunks:
-                if passed := _take(call, meter, data):
-                    await _to_client(response.write(passed))
+                rest += _take(call, meter, data)
+                if rest and not reply.arrived():
+                    await _to_client(response.write(rest))
+                    rest = b""
         except StreamCutError as cut:
             _take_cut(call, meter, cut, request)
             return response
-        if rest := meter.finish():
-            await _to_client(response.write(rest))
-        await _to_client(response.write_eof())
+        await _to_client(response.write_eof(rest + meter.finish()))
         _take_end(call, meter)
         return response
 
@@ -227,11 +241,11 @@ class Cell:
         """Send the reply on the CLI's wire: a stream as it comes, anything else when it is whole."""
         meter = self._begin_reading(call, reply, None)
         at_once = passage.streams and call.streamed and reply.failure is None
-        response = web.StreamResponse()
+        response = _Response()
         response.headers.extend(passed_headers(reply.headers))
         response.content_type, _, _ = passage.content_type.partition(";")
         if at_once:
-            await _to_client(response.prepare(request))
+            await _to_client(response.begin(request, at_once=not reply.begun))
         body = bytearray()
         try:
             async for data in reply.chunks:
@@ -257,8 +271,7 @@ class Cell:
             response.content_type = whole.content_type.partition(";")[0]
             response.content_length = len(rest)
             await _to_client(response.prepare(request))
-        await _to_client(response.write(rest))
-        await _to_client(response.write_eof())
+        await _to_client(response.write_eof(rest))
         return response
 
     def _begin_reading(self, call: CallInProgress, reply: Reply, shown: Shown | None) -> Meter:

@@ -73,13 +73,16 @@ class SystemClock:
 class Reply:
     """A response on its way to the CLI. `failure` is set when it is the final failure of a call.
 
-    `chunks` yields the body as it arrives and raises StreamCutError when it breaks off.
+    `chunks` yields the body as it arrives and raises StreamCutError when it breaks off. `begun` says whether
+    some of the body came with its head, `arrived` whether all of it is there by now.
     """
 
     status: int
     headers: list[tuple[str, str]]
     chunks: AsyncIterator[bytes]
     failure: Failure | None = None
+    begun: bool = False
+    arrived: Callable[[], bool] = lambda: False
     close: Callable[[], None] = lambda: None
     wait_hint: float | None = None
 
@@ -200,7 +203,14 @@ class Upstream:
             return self._unreachable(wire, error, hint)
         passed = self._headers(response)
         if response.status < 300:
-            return Reply(response.status, passed, self._chunks(response, wire), close=response.close)
+            return Reply(
+                response.status,
+                passed,
+                self._chunks(response, wire),
+                begun=response.content.total_bytes > 0,
+                arrived=response.content.at_eof,
+                close=response.close,
+            )
         try:
             text = self.scrubber.clean(await response.read())
         except _CONNECTION_ERRORS as error:
