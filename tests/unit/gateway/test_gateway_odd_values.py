@@ -31,7 +31,7 @@ from gateway_rig import (
     stream_reply,
 )
 
-from orchestrator.gateway import cell
+from orchestrator.gateway import cell, passing
 from orchestrator.gateway.evidence import read_calls, read_wire
 from orchestrator.gateway.translate.responses_tools import NAME_MAX, flat_name
 from orchestrator.gateway.wires.shared import cumulated
@@ -337,7 +337,7 @@ async def test_a_cli_that_does_not_read_gives_its_place_back(tmp_path: Path) -> 
     stuck = json.dumps(request_body(stream=True, messages=[{"role": "user", "content": "stuck"}])).encode()
     head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: cell\r\nAuthorization: Bearer {CREDENTIAL}\r\n"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cell, "STALLED_S", 0.2)
+        patch.setattr(passing, "STALLED_S", 0.2)
         async with rig(tmp_path, endless, concurrency=1) as gateway:
             reader, writer = await asyncio.open_unix_connection(str(gateway.route.socket), limit=1)
             writer.write(f"{head}Content-Length: {len(stuck)}\r\n\r\n".encode() + stuck)
