@@ -291,7 +291,8 @@ class Cell:
         rest = passage.finish() if at_once else b""
         if not at_once:
             whole = _translated(call, passage, reply.status, bytes(body))
-            rest = whole.body
+            # What JSON escapes is plain text once it is written anew.
+            rest = self.recorder.scrubber.clean(whole.body)
             response.set_status(whole.status)
             response.content_type = whole.content_type.partition(";")[0]
             response.content_length = len(rest)

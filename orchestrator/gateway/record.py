@@ -159,7 +159,7 @@ class Recorder:
     def __init__(self, calls: Path, wire: Path, scrubber: Scrubber, writer: ThreadPoolExecutor) -> None:
         self._calls = calls
         self._wire = wire
-        self._scrubber = scrubber
+        self.scrubber = scrubber
         self._writer = writer
         self._fault: OSError | None = None
 
@@ -190,7 +190,7 @@ class Recorder:
             self._fault = OSError(f"call {call.index} could not be recorded: {type(fault).__name__}")
 
     def _line(self, value: dict[str, Any]) -> bytes:
-        return self._scrubber.clean(json.dumps(value, separators=(",", ":")).encode()) + b"\n"
+        return self.scrubber.clean(json.dumps(value, separators=(",", ":")).encode()) + b"\n"
 
 
 def _shallow(values: dict[str, Any] | None) -> dict[str, Any] | None:
