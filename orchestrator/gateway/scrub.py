@@ -18,7 +18,8 @@ class Scrubber:
     """Replaces secrets by as many `*`, so that lengths stay true.
 
     Known forms: plain, JSON-escaped (in numbers, too), URL-encoded, hexadecimal, and base64 (both alphabets)
-    at any alignment, as in the base64 of `user:key`. `longest` is the length of the longest form in bytes, 0 without secrets.
+    at any alignment, as in the base64 of `user:key`. `longest` is the length of the longest form in
+    bytes, 0 without secrets.
     """
 
     def __init__(self, secrets: Iterable[str]) -> None:
