@@ -121,6 +121,8 @@ class Cell:
             return web.Response(body=models, content_type="application/json")
         if self.translation is not None and not self.translation.serves(path):
             return self._answer(404, "the model's endpoint has no such call", "not_found")
+        # Nothing is waited for between the look at the limit and the charge: calls at once would all pass.
+        await self.recorder.room()
         if path.target == "call" and (limit := self._limit()):
             self._refuse(request, limit, 403)
             if not self.limit_reached:

@@ -27,6 +27,12 @@ STORED_BODY_MAX = 16 << 20
 CHUNKS_MAX = 65_536
 """Chunks of a response whose time is recorded; what comes after them counts as part of the last."""
 
+BACKLOG_MAX = 16 << 20
+"""Bytes of a cell's calls that may wait to be written; then its next call waits."""
+
+CALL_WEIGHT = 10_000
+"""Bytes of a call beside its bodies."""
+
 HEADERS_KEPT = ("content-type", "retry-after", "retry-after-ms", "x-should-retry")
 """Headers of a response that a client acts on."""
 
@@ -162,10 +168,19 @@ class Recorder:
         self.scrubber = scrubber
         self._writer = writer
         self._fault: OSError | None = None
+        # Each is changed by one thread alone: bytes handed to the writer, and written by it.
+        self._handed = 0
+        self._written = 0
 
     def add(self, call: CallInProgress) -> None:
         """Record a call that has ended now."""
+        self._handed += _weight(call)
         self._writer.submit(self._write, call, call.now())
+
+    async def room(self) -> None:
+        """Wait while too much is left to be written: what is held until then is held in memory."""
+        if self._handed - self._written > BACKLOG_MAX:
+            await asyncio.get_running_loop().run_in_executor(self._writer, lambda: None)
 
     async def drain(self) -> None:
         """Wait until all that was added is written. Raises OSError when something could not be."""
@@ -188,6 +203,8 @@ class Recorder:
         except Exception as fault:  # noqa: BLE001 - it is raised by `drain`
             # No call may be missing from the record without a word.
             self._fault = OSError(f"call {call.index} could not be recorded: {type(fault).__name__}")
+        finally:
+            self._written += _weight(call)
 
     def _line(self, value: dict[str, Any]) -> bytes:
         return self.scrubber.clean(json.dumps(value, separators=(",", ":")).encode()) + b"\n"
@@ -196,6 +213,11 @@ class Recorder:
 def _shallow(values: dict[str, Any] | None) -> dict[str, Any] | None:
     """The members that are not too deep to be stored."""
     return values and {name: value for name, value in values.items() if not deep(value)}
+
+
+def _weight(call: CallInProgress) -> int:
+    """About how many bytes of memory a call holds until it is written."""
+    return CALL_WEIGHT + len(call.request_body) + min(call.response.size, STORED_BODY_MAX)
 
 
 def _bodies(call: CallInProgress) -> dict[str, Any]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
+import threading
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from gateway_rig import json_reply, request_body, rig, stream_events, stream_reply
+import pytest
+from gateway_rig import completion, json_reply, request_body, rig, stream_events, stream_reply
 
+from orchestrator.gateway import record
 from orchestrator.gateway.record import CallInProgress
 from orchestrator.gateway.wires.meters import StreamMeter
 
@@ -48,5 +51,29 @@ def test_many_connections_at_once_are_accepted(tmp_path: Path) -> None:
                     client = stack.enter_context(socket.socket(socket.AF_UNIX))
                     client.setblocking(False)
                     client.connect(str(gateway.route.socket))
+
+    asyncio.run(run())
+
+
+def test_calls_wait_while_too_much_is_left_to_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a CLI that is faster than the disk would fill the memory with what it said."""
+    monkeypatch.setattr(record, "BACKLOG_MAX", 3 * record.CALL_WEIGHT)
+    disk = threading.Event()
+
+    async def run() -> None:
+        async with rig(tmp_path, json_reply(completion())) as gateway:
+            gateway.server._writer.submit(disk.wait)
+            for _ in range(3):
+                assert (await gateway.post(request_body()))[0] == 200
+            waiting = asyncio.create_task(gateway.post(request_body()))
+            try:
+                done, _ = await asyncio.wait([waiting], timeout=0.2)
+                assert not done
+                assert len(gateway.seen) == 3
+            finally:
+                disk.set()
+            assert (await waiting)[0] == 200
 
     asyncio.run(run())

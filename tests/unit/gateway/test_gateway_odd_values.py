@@ -34,6 +34,7 @@ from gateway_rig import (
 
 from orchestrator.gateway import cell
 from orchestrator.gateway.evidence import read_calls, read_wire
+from orchestrator.gateway.record import Recorder
 from orchestrator.gateway.translate.responses_tools import NAME_MAX, flat_name
 from orchestrator.gateway.wires.shared import cumulated
 from scorers.evidence import ModelCall, Price, Rates, Usage
@@ -418,3 +419,16 @@ async def test_a_key_in_mixed_numbers_is_not_told_in_translation(tmp_path: Path)
     handler = json_reply(json.dumps(completion("Q")).encode().replace(b'"Q"', b'"' + form + b'"'))
     _, said, _ = await translated(tmp_path, handler, messages_request())
     assert KEY.encode() not in said
+
+
+@run
+async def test_calls_that_wait_for_the_record_do_not_pass_the_limit(tmp_path: Path) -> None:
+    async def room(_: Recorder) -> None:
+        await asyncio.sleep(0.01)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Recorder, "room", room)
+        async with rig(tmp_path, json_reply(completion()), max_calls=2) as gateway:
+            answers = await asyncio.gather(*(gateway.post(request_body()) for _ in range(6)))
+            assert len(gateway.seen) == 2
+    assert sorted(status for status, _ in answers) == [200, 200, 403, 403, 403, 403]
