@@ -210,14 +210,14 @@ class Recorder:
         return self.scrubber.clean(json.dumps(value, separators=(",", ":")).encode()) + b"\n"
 
 
-def _shallow(values: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The members that are not too deep to be stored."""
-    return values and {name: value for name, value in values.items() if not deep(value)}
-
-
 def _weight(call: CallInProgress) -> int:
     """About how many bytes of memory a call holds until it is written."""
     return CALL_WEIGHT + len(call.request_body) + min(call.response.size, STORED_BODY_MAX)
+
+
+def _shallow(values: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The members that are not too deep to be stored."""
+    return values and {name: value for name, value in values.items() if not deep(value)}
 
 
 def _bodies(call: CallInProgress) -> dict[str, Any]:
