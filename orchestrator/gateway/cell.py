@@ -100,6 +100,8 @@ class Cell:
             return web.Response(body=models, content_type="application/json")
         if self.translation is not None and not self.translation.serves(path):
             return self._answer(404, "the model's endpoint has no such call", "not_found")
+        # Nothing is waited for between the look at the limit and the charge: calls at once would all pass.
+        await self.recorder.room()
         if path.target == "call" and (limit := self._limit()):
             self._refuse(request, limit, 403)
             if not self.limit_reached:
@@ -128,7 +130,6 @@ class Cell:
                 self.usd += cost_usd(usage, self.route.price)
 
     async def _call(self, request: web.BaseRequest, path: Path) -> web.StreamResponse:
-        await self.recorder.room()
         call = self._begin(request, path.target)
         charge = 1 if path.target == "call" else 0
         self.charged += charge
@@ -183,7 +184,8 @@ class Cell:
         call.status, call.failure = reply.status, reply.failure
         try:
             if asked.passage is not None:
-                return await pass_translated(call, request, reply, self.wire, asked.passage)
+                scrubber = self.recorder.scrubber
+                return await pass_translated(call, request, reply, self.wire, asked.passage, scrubber)
             return await pass_on(call, request, reply, self.wire, prepared.shown)
         finally:
             reply.close()

@@ -8,6 +8,7 @@ from collections.abc import Awaitable
 from aiohttp import web
 
 from orchestrator.gateway.record import HEADERS_KEPT, CallInProgress
+from orchestrator.gateway.scrub import Scrubber
 from orchestrator.gateway.translate.passage import Passage, Whole, passed_headers
 from orchestrator.gateway.upstream import Reply, StreamCutError
 from orchestrator.gateway.wire import Failure, Shown, WireFormat
@@ -64,7 +65,12 @@ async def pass_on(
 
 
 async def pass_translated(
-    call: CallInProgress, request: web.BaseRequest, reply: Reply, wire: WireFormat, passage: Passage
+    call: CallInProgress,
+    request: web.BaseRequest,
+    reply: Reply,
+    wire: WireFormat,
+    passage: Passage,
+    scrubber: Scrubber,
 ) -> web.StreamResponse:
     """Send the reply on the CLI's wire: a stream as it comes, anything else when it is whole."""
     meter = _begin_reading(call, reply, wire, None)
@@ -90,7 +96,8 @@ async def pass_translated(
     rest = passage.finish() if at_once else b""
     if not at_once:
         whole = _translated(call, passage, reply.status, bytes(body))
-        rest = whole.body
+        # What JSON escapes is plain text once it is written anew.
+        rest = scrubber.clean(whole.body)
         response.set_status(whole.status)
         response.content_type = whole.content_type.partition(";")[0]
         response.content_length = len(rest)

@@ -165,7 +165,7 @@ class Recorder:
     def __init__(self, calls: Path, wire: Path, scrubber: Scrubber, writer: ThreadPoolExecutor) -> None:
         self._calls = calls
         self._wire = wire
-        self._scrubber = scrubber
+        self.scrubber = scrubber
         self._writer = writer
         self._fault: OSError | None = None
         # Each is changed by one thread alone: bytes handed to the writer, and written by it.
@@ -207,7 +207,7 @@ class Recorder:
             self._written += _weight(call)
 
     def _line(self, value: dict[str, Any]) -> bytes:
-        return self._scrubber.clean(json.dumps(value, separators=(",", ":")).encode()) + b"\n"
+        return self.scrubber.clean(json.dumps(value, separators=(",", ":")).encode()) + b"\n"
 
 
 def _weight(call: CallInProgress) -> int:
