@@ -27,7 +27,7 @@ STORED_BODY_MAX = 16 << 20
 CHUNKS_MAX = 65_536
 """Chunks of a response whose time is recorded; what comes after them counts as part of the last."""
 
-BACKLOG_MAX = 16 << 20
+BACKLOG_MAX = 4 << 20
 """Bytes of a cell's calls that may wait to be written; then its next call waits."""
 
 CALL_WEIGHT = 10_000
