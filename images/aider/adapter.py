@@ -49,6 +49,7 @@ ADAPTER = Adapter(
     licence="Apache-2.0",
     launch=launch,
     wire="chat",
+    tool_calls=False,
     tty=True,
     state_globs=("/.aider.chat.history.md", "/.aider.input.history", "/.aider.tags.cache.v*/"),
     state_lines={".gitignore": (".aider*", ".env")},
