@@ -30,7 +30,7 @@ HOST_DIR = "host"
 
 _PARENT_ARG = re.compile(r"^ARG\s+([A-Z][A-Z0-9_]*)\s*$")
 _FROM = re.compile(r"^FROM\s+(\S+)")
-_NOT_INPUTS = frozenset({"adapter.py", "base.pin"})
+_NOT_INPUTS = frozenset({"adapter.py", "base.pin", "README.md"})
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,8 @@ class Recipe:
         return f"cab/{self.name}:{self.version or inputs_hash[:12]}"
 
     def files(self) -> dict[str, Path]:
-        """The build's own input files by path in the folder. The adapter is not one: no image holds it."""
+        """The build's own input files by path in the folder. The adapter is not one: no image holds it. Nor are
+        the words for people."""
         return {
             path.relative_to(self.folder).as_posix(): path
             for path in sorted(self.folder.rglob("*"))
