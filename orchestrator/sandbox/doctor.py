@@ -17,7 +17,7 @@ from orchestrator.sandbox.images.recipe import BASE, ROOT
 
 SOCKET = Path("/var/run/docker.sock")
 NEEDED_DISK_BYTES = 10 << 30
-"""Free space that a build of all images takes at its peak, with room for a few cells."""
+"""Free space that a build of the images of `make setup` takes at its peak, with room for a few cells."""
 
 _OLDEST_PYTHON = (3, 11)
 

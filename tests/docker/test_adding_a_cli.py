@@ -96,6 +96,12 @@ def test_its_own_count_is_that_of_the_wire(walked: Cab) -> None:
         assert tokens["cli"]["output"] == tokens["completion_tokens"]
 
 
+def test_a_cell_of_it_is_replayed_from_where_the_folder_was(walked: Cab) -> None:
+    (cell,) = (cell_id for cell_id in walked.records() if "/embedded/reference/" in cell_id)
+    done = walked.start("cell", "replay", cell, "-r", walked.results).end(0)
+    assert "tinker" in done.out
+
+
 def test_the_sweep_says_where_the_folder_was_and_a_resume_asks_for_one_that_moved(walked: Cab) -> None:
     folder = walked.root / "my-clis"
     assert walked.stored()["images_dir"] == str(folder)

@@ -17,7 +17,7 @@ from types import MappingProxyType
 
 from orchestrator.adapter import Adapter
 from orchestrator.errors import InputError
-from orchestrator.fleet import DOCKERFILE, UNAVAILABLE, Fleet
+from orchestrator.fleet import DOCKERFILE, Fleet
 from orchestrator.sandbox.images.lock import version_problem
 
 ROOT = "root"
@@ -61,8 +61,7 @@ class Recipe:
         return f"cab/{self.name}:{self.version or inputs_hash[:12]}"
 
     def files(self) -> dict[str, Path]:
-        """The build's own input files by path in the folder. The adapter is not one: no image holds it. Nor are
-        the words for people."""
+        """The build's own input files by path in the folder. Adapter and README are in no image."""
         return {
             path.relative_to(self.folder).as_posix(): path
             for path in sorted(self.folder.rglob("*"))
@@ -172,7 +171,7 @@ def with_parents(
         if name in unavailable:
             raise InputError(
                 f"{name} cannot be had: {unavailable[name]}",
-                place=f"images/{name}/{UNAVAILABLE}",
+                place=f"image {name}",
                 mend="leave it out; without a name all others are built",
             )
         if name not in recipes:

@@ -162,6 +162,15 @@ def test_images_that_the_engine_lost_are_missing(machine: Machine) -> None:
     assert found.found.endswith(" as tiny")
 
 
+def test_a_cli_that_was_not_built_or_cannot_be_had_is_told_and_is_no_fault(machine: Machine) -> None:
+    for name, file in (("other", "Dockerfile"), ("gone", "unavailable.txt")):
+        (machine.layout.images / name).mkdir()
+        (machine.layout.images / name / file).write_text("no registry has it\n")
+    found = check(machine, "images")
+    assert found.state == "ok"
+    assert found.found.endswith("; not built: other; gone cannot be had: no registry has it")
+
+
 def test_images_that_were_never_built_are_missing(machine: Machine) -> None:
     machine.layout.lock.unlink()
     assert check(machine, "images").state == "missing"
