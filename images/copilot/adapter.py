@@ -52,7 +52,7 @@ ADAPTER = Adapter(
         ),
         Deviation(
             what="--allow-all-tools",
-            reason="headless: nobody approves a tool call, and copilot demands it then",
+            reason="headless: nobody approves a tool call, and copilot demands it",
         ),
         Deviation(
             what="the program is unpacked in the image and not in HOME",

@@ -1,4 +1,4 @@
-"""Qwen Code, one-shot, its events as JSON lines: as text it prints the last message alone, also in a terminal."""
+"""Qwen Code, one-shot, its events as JSON lines: as text it prints nothing of its work but the last message."""
 
 import json
 
