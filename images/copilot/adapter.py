@@ -4,7 +4,7 @@ import re
 
 from orchestrator.adapter import Adapter, CliUsage, Deviation, Launch, LaunchContext
 
-_AMOUNT = r"(\d{1,9}(?:\.\d)?k?)"
+_AMOUNT = r"(\d{1,9}(?:\.\d)?k|\d{1,9})(?![\w.])"
 _TOKENS = re.compile(rf"^Tokens +↑ {_AMOUNT}.*? • ↓ {_AMOUNT}", re.MULTILINE)
 
 
@@ -45,6 +45,7 @@ ADAPTER = Adapter(
     wire="chat",
     tty=True,
     reported_usage=reported_usage,
+    exit_code_tells=False,  # measured: 1 also after a refusal, whose text it does not show
     deviations=(
         Deviation(
             what="a provider of one's own: the measured endpoint and model",

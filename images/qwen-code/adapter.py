@@ -1,4 +1,4 @@
-"""Qwen Code, one-shot, its events as JSON lines: as text it prints nothing of its work but the last message."""
+"""Qwen Code, one-shot, its events as JSON lines: as text it shows nothing of its work but its last words."""
 
 import json
 
