@@ -6,13 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Kind = Literal["shell", "read", "edit", "write"]
+Kind = Literal["shell", "read", "edit", "write", "end"]
 
 
 @dataclass(frozen=True)
 class Tool:
     """One tool of a CLI. `arguments` maps the tool's parameter names to what they are given: `path`, `old`,
-    `new`, `content`, `command` or `description`."""
+    `new`, `content`, `command` or `description`, or a text in which these stand in braces. A tool of kind `end`
+    ends the run, for CLIs in which a text alone does not.
+    """
 
     kind: Kind
     name: str
@@ -27,9 +29,14 @@ class Tool:
 
     def fill(self, schema: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, str]:
         offered = schema.get("properties", {})
-        return {name: values[given] for name, given in self.arguments.items() if name in offered}
+        return {name: _given(given, values) for name, given in self.arguments.items() if name in offered}
 
 
+def _given(given: str, values: Mapping[str, str]) -> str:
+    return given.format_map(values) if "{" in given else values[given]
+
+
+_BLOCK = "<<<<<<< ORIGINAL\n{old}\n=======\n{new}\n>>>>>>> UPDATED"
 _COMMAND = {"command": "command", "description": "description"}
 
 TOOLS: tuple[Tool, ...] = (
@@ -38,6 +45,31 @@ TOOLS: tuple[Tool, ...] = (
     Tool("read", "read", {"filePath": "path"}),
     Tool("edit", "edit", {"filePath": "path", "oldString": "old", "newString": "new"}),
     Tool("write", "write", {"filePath": "path", "content": "content"}),
+    # mistral-vibe, whose shell is opencode's by name
+    Tool("read", "read_file", {"path": "path"}),
+    Tool("edit", "edit", {"file_path": "path", "old_string": "old", "new_string": "new"}),
+    Tool("write", "write_file", {"path": "path", "content": "content"}),
+    # gptme, which reads through its shell
+    Tool("shell", "shell", {"command": "command"}),
+    Tool("edit", "patch", {"path": "path", "patch": _BLOCK}),
+    Tool("write", "save", {"path": "path", "content": "content"}),
+    Tool("end", "complete", {}),
+)
+
+@dataclass(frozen=True)
+class Ending:
+    """How a run ends where neither a text nor a tool of its own does: by a command that the prompt names."""
+
+    asked: str
+    command: str
+
+
+ENDINGS: tuple[Ending, ...] = (
+    # mini-swe-agent
+    Ending(
+        "finish your work by issuing the following command: `echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT`",
+        "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT",
+    ),
 )
 
 
@@ -54,6 +86,12 @@ class Toolbox:
         """Name and arguments of a call of that kind."""
         tool, schema = self.tools[kind]
         return tool.name, tool.fill(schema, values)
+
+
+def ending(prompts: Iterable[str]) -> Ending | None:
+    """The ending that the prompts ask for; None where the model ends by saying no more than a text."""
+    texts = tuple(prompts)
+    return next((known for known in ENDINGS if any(known.asked in text for text in texts)), None)
 
 
 def toolbox(offered: Iterable[Any]) -> Toolbox:
