@@ -36,12 +36,30 @@ provider = "cab"
     return Launch(argv=argv, env={KEY: context.credential}, files={".vibe/config.toml": config})
 
 
+def render(line: str) -> str:
+    """One event: what the model said, or what a tool was asked and answered."""
+    event = json.loads(line)
+    if event["type"] == "effect":
+        shown, answer = event["detail"]["display"], event["state"].get("outputText") or ""
+        return f"\n\x1b[36m{shown['verb']}\x1b[0m {shown['message']}\n{_ended(answer)}"
+    if event["type"] == "message":
+        colour = "36" if event["role"] == "user" else "1"
+        text = "".join(part.get("text", "") for part in event["content"])
+        return f"\n\x1b[{colour}m{event['role']}\x1b[0m\n{_ended(text)}"
+    return ""
+
+
+def _ended(text: str) -> str:
+    return text if not text or text.endswith("\n") else f"{text}\n"
+
+
 ADAPTER = Adapter(
     name="mistral-vibe",
     version="3.0.2",
     launch=launch,
     wire="chat",
     tty=False,
+    render=render,
     deviations=(
         Deviation(
             what="one provider and one model are configured: the measured endpoint",
