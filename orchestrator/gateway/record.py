@@ -27,7 +27,7 @@ STORED_BODY_MAX = 16 << 20
 CHUNKS_MAX = 65_536
 """Chunks of a response whose time is recorded; what comes after them counts as part of the last."""
 
-BACKLOG_MAX = 16 << 20
+BACKLOG_MAX = 4 << 20
 """Bytes of a cell's calls that may wait to be written; then its next call waits."""
 
 CALL_WEIGHT = 10_000
@@ -165,7 +165,7 @@ class Recorder:
     def __init__(self, calls: Path, wire: Path, scrubber: Scrubber, writer: ThreadPoolExecutor) -> None:
         self._calls = calls
         self._wire = wire
-        self._scrubber = scrubber
+        self.scrubber = scrubber
         self._writer = writer
         self._fault: OSError | None = None
         # Each is changed by one thread alone: bytes handed to the writer, and written by it.
@@ -207,7 +207,7 @@ class Recorder:
             self._written += _weight(call)
 
     def _line(self, value: dict[str, Any]) -> bytes:
-        return self._scrubber.clean(json.dumps(value, separators=(",", ":")).encode()) + b"\n"
+        return self.scrubber.clean(json.dumps(value, separators=(",", ":")).encode()) + b"\n"
 
 
 def _weight(call: CallInProgress) -> int:

@@ -18,6 +18,7 @@ from aiohttp import web
 from gateway_rig import (
     AUTH,
     CREDENTIAL,
+    KEY,
     MODEL,
     URL,
     Handler,
@@ -31,8 +32,9 @@ from gateway_rig import (
     stream_reply,
 )
 
-from orchestrator.gateway import cell
+from orchestrator.gateway import cell, passing
 from orchestrator.gateway.evidence import read_calls, read_wire
+from orchestrator.gateway.record import Recorder
 from orchestrator.gateway.translate.responses_tools import NAME_MAX, flat_name
 from orchestrator.gateway.wires.shared import cumulated
 from scorers.evidence import ModelCall, Price, Rates, Usage
@@ -337,7 +339,7 @@ async def test_a_cli_that_does_not_read_gives_its_place_back(tmp_path: Path) -> 
     stuck = json.dumps(request_body(stream=True, messages=[{"role": "user", "content": "stuck"}])).encode()
     head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: cell\r\nAuthorization: Bearer {CREDENTIAL}\r\n"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cell, "STALLED_S", 0.2)
+        patch.setattr(passing, "STALLED_S", 0.2)
         async with rig(tmp_path, endless, concurrency=1) as gateway:
             reader, writer = await asyncio.open_unix_connection(str(gateway.route.socket), limit=1)
             writer.write(f"{head}Content-Length: {len(stuck)}\r\n\r\n".encode() + stuck)
@@ -394,3 +396,39 @@ async def test_a_cell_holds_so_many_bytes_of_requests_at_once(tmp_path: Path) ->
             passed, _ = await first
             again, _ = await gateway.post(request_body(x="x" * 2000))
     assert (refused, passed, again) == (413, 200, 200)
+
+
+@pytest.mark.parametrize("escaped", ["+", KEY], ids=["plus", "all"])
+@run
+async def test_a_key_in_numbers_of_json_reaches_no_cli(tmp_path: Path, escaped: str) -> None:
+    """Not in a plain answer, and not where it is translated."""
+    form = "".join(f"\\u{ord(char):04X}" if char in escaped else char for char in KEY).encode()
+    handler = json_reply(json.dumps(completion("Q")).encode().replace(b'"Q"', b'"' + form + b'"'))
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    async with rig(tmp_path / "a", handler) as gateway:
+        _, same = await gateway.post(request_body())
+    _, said, _ = await translated(tmp_path / "b", handler, messages_request())
+    assert KEY not in json.loads(same)["choices"][0]["message"]["content"]
+    assert KEY.encode() not in said
+
+
+@run
+async def test_a_key_in_mixed_numbers_is_not_told_in_translation(tmp_path: Path) -> None:
+    form = (f"\\u{ord(KEY[0]):04x}" + KEY[1:]).encode()
+    handler = json_reply(json.dumps(completion("Q")).encode().replace(b'"Q"', b'"' + form + b'"'))
+    _, said, _ = await translated(tmp_path, handler, messages_request())
+    assert KEY.encode() not in said
+
+
+@run
+async def test_calls_that_wait_for_the_record_do_not_pass_the_limit(tmp_path: Path) -> None:
+    async def room(_: Recorder) -> None:
+        await asyncio.sleep(0.01)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Recorder, "room", room)
+        async with rig(tmp_path, json_reply(completion()), max_calls=2) as gateway:
+            answers = await asyncio.gather(*(gateway.post(request_body()) for _ in range(6)))
+            assert len(gateway.seen) == 2
+    assert sorted(status for status, _ in answers) == [200, 200, 403, 403, 403, 403]
