@@ -26,6 +26,7 @@ from pydantic import (
     model_validator,
 )
 
+from orchestrator.adapter import Recording
 from orchestrator.errors import NewerThanCab, StoreError
 from orchestrator.store.names import NO_STACK, CellKey
 from scorers.evidence import Price
@@ -239,8 +240,9 @@ class CellRecord(Model):
     """One finished cell. `scores` holds one object per axis, by the published keys.
 
     `order_index` is the cell's place in the recorded order of its sweep, from 0. `replay_of` is the cell
-    whose recorded answers this one was given, None where there was no replay. `imported` is None for a cell
-    that cab ran: then nothing of `OF_THE_RUNNER` is None, nor is `isolation`.
+    whose recorded answers this one was given, None where there was no replay. `recording` says how the
+    recording came about, None where there is none. `imported` is None for a cell that cab ran: then nothing
+    of `OF_THE_RUNNER` is None, nor is `isolation`.
     """
 
     schema_version: Literal[1] = 1
@@ -254,6 +256,7 @@ class CellRecord(Model):
     attempts: tuple[Attempt, ...] = ()
     order_index: int = Field(ge=0)
     replay_of: str | None = None
+    recording: Recording | None = None
     imported: ImportedCell | None = None
 
     @property
@@ -299,7 +302,8 @@ class SweepRecord(Model):
 
     `spec` is the resolved spec and `spec_digest` that of the file it came from. `pins` says which image id
     each image name stood for; `tasks`, `adapters` and (local) `models` are content digests by name. Every
-    cell runs exactly these. `prices` holds what each model costs, or why that is not known. `replay_of` is
+    cell runs exactly these. `images_dir` is where the folders of CLIs that are not in the repository were.
+    `prices` holds what each model costs, or why that is not known. `replay_of` is
     the cell that a sweep of one cell replays. `imported` is None for a sweep that cab ran: then none of the
     others is. Of an imported one `order` is that of the published file and `started_at` the start of its
     earliest published cell.
@@ -313,6 +317,7 @@ class SweepRecord(Model):
     pins: dict[str, Digest]
     tasks: dict[str, Digest] = Field(default_factory=dict)
     adapters: dict[str, Digest] = Field(default_factory=dict)
+    images_dir: str | None = None
     models: dict[str, Digest] = Field(default_factory=dict)
     order: tuple[str, ...]
     seed: int | None

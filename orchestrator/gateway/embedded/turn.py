@@ -19,7 +19,7 @@ class ToolUse:
 
 @dataclass(frozen=True)
 class Turn:
-    """Exactly one of: a text, a refusal, a tool call."""
+    """Exactly one of: a text, a refusal, a tool call; beside a call that ends the run also its last text."""
 
     text: str | None = None
     refusal: str | None = None
