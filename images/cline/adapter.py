@@ -35,6 +35,7 @@ def launch(context: LaunchContext) -> Launch:
 ADAPTER = Adapter(
     name="cline",
     version="3.0.65",
+    licence="Apache-2.0",
     launch=launch,
     wire="chat",
     tty=True,

@@ -56,6 +56,7 @@ def reported_usage(printed: str) -> CliUsage | None:
 ADAPTER = Adapter(
     name="pi",
     version="1.6.0",
+    licence="MIT",
     launch=launch,
     wire="chat",
     tty=False,

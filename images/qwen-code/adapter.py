@@ -56,6 +56,7 @@ def reported_usage(printed: str) -> CliUsage | None:
 ADAPTER = Adapter(
     name="qwen-code",
     version="0.24.4",
+    licence="Apache-2.0",
     launch=launch,
     wire="chat",
     tty=False,
