@@ -59,8 +59,8 @@ def render(line: str) -> str:
 
 ADAPTER = Adapter(
     name="claude-code",
-    licence="proprietary",
     version="2.1.332",
+    licence="proprietary",
     launch=launch,
     wire="messages",
     tty=False,

@@ -39,6 +39,7 @@ ADAPTER = Adapter(
     launch=launch,
     wire="chat",
     tty=True,
+    exit_code_tells=False,  # measured: 1 also when the model refuses, which cline asks three times
     deviations=(
         Deviation(
             what="one provider is configured: the measured endpoint and model",

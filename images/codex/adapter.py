@@ -35,8 +35,8 @@ enabled = false
 
 ADAPTER = Adapter(
     name="codex",
-    licence="Apache-2.0",
     version="0.171.0",
+    licence="Apache-2.0",
     launch=launch,
     wire="responses",
     tty=True,

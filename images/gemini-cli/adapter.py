@@ -63,8 +63,8 @@ def render(line: str) -> str:
 
 ADAPTER = Adapter(
     name="gemini-cli",
-    licence="Apache-2.0",
     version="0.61.0",
+    licence="Apache-2.0",
     launch=launch,
     wire="gemini",
     tty=False,
