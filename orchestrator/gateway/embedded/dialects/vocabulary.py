@@ -33,11 +33,30 @@ class Tool:
 _COMMAND = {"command": "command", "description": "description"}
 
 TOOLS: tuple[Tool, ...] = (
-    # opencode
+    # opencode, kilo
     Tool("shell", "bash", _COMMAND),
     Tool("read", "read", {"filePath": "path"}),
     Tool("edit", "edit", {"filePath": "path", "oldString": "old", "newString": "new"}),
     Tool("write", "write", {"filePath": "path", "content": "content"}),
+    # nanocoder
+    Tool("shell", "execute_bash", {"command": "command"}),
+    Tool("read", "read_file", {"path": "path"}),
+    Tool("edit", "string_replace", {"path": "path", "old_str": "old", "new_str": "new"}),
+    Tool("write", "write_file", {"path": "path", "content": "content"}),
+    # grok-cli
+    Tool("read", "view_file", {"path": "path"}),
+    Tool("edit", "str_replace_editor", {"path": "path", "old_str": "old", "new_str": "new"}),
+    Tool("write", "create_file", {"path": "path", "content": "content"}),
+    # continue
+    Tool("shell", "Bash", {"command": "command"}),
+    Tool("read", "Read", {"filepath": "path"}),
+    Tool("edit", "Edit", {"file_path": "path", "old_string": "old", "new_string": "new"}),
+    Tool("write", "Write", {"filepath": "path", "content": "content"}),
+    # droid
+    Tool("shell", "Execute", {"command": "command", "summary": "description"}),
+    Tool("read", "Read", {"file_path": "path"}),
+    Tool("edit", "Edit", {"file_path": "path", "old_str": "old", "new_str": "new"}),
+    Tool("write", "Create", {"file_path": "path", "content": "content"}),
 )
 
 

@@ -1,0 +1,48 @@
+"""nanocoder, run once and pointed at the gateway by its configuration file."""
+
+import json
+
+from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext
+
+PROVIDER = "cab"
+
+
+def launch(context: LaunchContext) -> Launch:
+    """Run one prompt to its end in the mode that people see."""
+    provider = {
+        "name": PROVIDER,
+        "baseUrl": f"{context.base_url}/v1",
+        "apiKey": context.credential,
+        "models": [context.model],
+    }
+    return Launch(
+        argv=(
+            "nanocoder",
+            "--trust-directory",
+            "--mode",
+            "yolo",
+            "--provider",
+            PROVIDER,
+            "--model",
+            context.model,
+            "run",
+            context.prompt,
+        ),
+        files={".config/nanocoder/agents.config.json": json.dumps({"nanocoder": {"providers": [provider]}})},
+    )
+
+
+ADAPTER = Adapter(
+    name="nanocoder",
+    version="1.30.0",
+    launch=launch,
+    wire="chat",
+    tty=True,
+    state_globs=("/.nanocoder/",),
+    deviations=(
+        Deviation(
+            what="one provider is configured: the measured endpoint",
+            reason="the endpoint is what is measured, and no other can be reached",
+        ),
+    ),
+)
