@@ -22,6 +22,11 @@ Wire = Literal["chat", "responses", "messages", "gemini"]
 OtherModels = Literal["redirect", "refuse"]
 """What becomes of a request for another model than the cell's."""
 
+Recording = Literal["pty", "rendered", "plain"]
+"""How the recording of a run comes about: what a terminal showed, the CLI's events as its adapter renders
+them, or its output on a pipe as it is. The times are true in each.
+"""
+
 HOME = "/home/agent"
 WORKDIR = "/workdir"
 SOLUTION = "/solution"
@@ -86,6 +91,9 @@ class Adapter:
     titles: it is sent to the cell's model, or refused as unknown for a CLI that does without it.
     `reported_usage` reads the CLI's own totals out of what it printed, None where that does not tell them.
     The text is hostile and bounded. They are a cross-check alone: what counts is the wire.
+    `render` turns one line that the CLI printed, an event, into what a screen shows of it, with line ends; ""
+    shows nothing. The line is hostile and bounded; where it raises, the line itself is shown. It is for a CLI
+    that does not show its work under a terminal: `tty` is False.
     `needs_solution` mounts the task's reference solution at /solution, read-only: for baselines only.
     """
 
@@ -103,6 +111,7 @@ class Adapter:
     exit_code_tells: bool = True
     other_models: OtherModels = "redirect"
     reported_usage: Callable[[str], CliUsage | None] | None = None
+    render: Callable[[str], str] | None = None
 
     def __post_init__(self) -> None:
         """Raises ValueError for what type checkers would refuse, and few adapters are checked by one."""
@@ -115,11 +124,19 @@ class Adapter:
             raise ValueError(f"other_models is {self.other_models!r}; known: {known}")
         if self.wire is None and self.final_message == "wire":
             raise ValueError('wire is None, so nothing is said on it: final_message must be "stdout"')
+        if self.tty and self.render is not None:
+            raise ValueError("render is for events on a pipe: tty must be False")
 
     @property
     def uses_model(self) -> bool:
         """Whether the CLI talks to a model at all; a baseline such as `noop` does not."""
         return self.wire is not None
+
+    @property
+    def recording(self) -> Recording:
+        if self.tty:
+            return "pty"
+        return "plain" if self.render is None else "rendered"
 
 
 class _FromSource(importlib.machinery.SourceFileLoader):
