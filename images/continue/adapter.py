@@ -1,5 +1,5 @@
 """Continue's CLI (`cn`), run as its documentation says for scripts: `--print`, pointed at the gateway by its
-configuration file.
+configuration file. Print mode shows the last message alone, also in a terminal; its JSON form is that one.
 """
 
 import json
@@ -20,8 +20,6 @@ def launch(context: LaunchContext) -> Launch:
                 "model": context.model,
                 "apiBase": f"{context.base_url}/v1",
                 "apiKey": context.credential,
-                "roles": ["chat", "edit", "apply"],
-                "capabilities": ["tool_use"],
             }
         ],
     }
@@ -40,12 +38,12 @@ ADAPTER = Adapter(
     tty=True,
     deviations=(
         Deviation(
-            what="one model is configured: the measured endpoint's, named as able to call tools",
-            reason="the endpoint is what is measured; without the word, cn offers tools to models it knows alone",
+            what="one model is configured: the measured endpoint's",
+            reason="the endpoint is what is measured, and no other can be reached",
         ),
         Deviation(
             what="--auto: tools act without being asked for",
-            reason="headless: nobody answers a question, and without it cn withholds the tools that change files",
+            reason="headless: nobody answers a question",
         ),
     ),
 )

@@ -1,7 +1,10 @@
 """grok-cli (vibe-kit), run as its documentation says for scripts: one `--prompt`.
 
-Its exit code is 0 also when no model answered; whether one did is known from the gateway.
+It prints the whole conversation as JSON lines when it is over, in a terminal or not. Its exit code is 0 also
+when no model answered; whether one did is known from the gateway.
 """
+
+import json
 
 from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext
 
@@ -15,12 +18,23 @@ def launch(context: LaunchContext) -> Launch:
     )
 
 
+def render(line: str) -> str:
+    """One message as a screen shows it: calls, their results, what the model said."""
+    message = json.loads(line)
+    calls = "".join(
+        f"\x1b[36m{call['function']['name']}\x1b[0m {call['function']['arguments']}\n"
+        for call in message.get("tool_calls", ())
+    )
+    return f"{message['content']}\n{calls}\n"
+
+
 ADAPTER = Adapter(
     name="grok-cli",
     version="0.0.34",
     launch=launch,
     wire="chat",
-    tty=True,
+    tty=False,
+    render=render,
     state_globs=("/.grok/",),
     deviations=(
         Deviation(

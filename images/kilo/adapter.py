@@ -31,7 +31,6 @@ def launch(context: LaunchContext) -> Launch:
                 },
             }
         },
-        "permission": "allow",
     }
     return Launch(
         argv=("kilo", "run", "--auto", "-m", model, "--", context.prompt),
@@ -56,7 +55,7 @@ ADAPTER = Adapter(
             reason="a provider of one's own has no entry in the catalogue that kilo takes them from",
         ),
         Deviation(
-            what='permission = "allow"',
+            what="--auto: tools act without being asked for",
             reason="headless: nobody answers a question, and kilo takes silence for a refusal",
         ),
     ),

@@ -1,4 +1,7 @@
-"""nanocoder, run once and pointed at the gateway by its configuration file."""
+"""nanocoder, run once (`run`) in the mode that people see, pointed at the gateway by its configuration file.
+
+It has no switch for its check for updates and its catalogue of models; offline both fail and change nothing.
+"""
 
 import json
 
@@ -43,6 +46,14 @@ ADAPTER = Adapter(
         Deviation(
             what="one provider is configured: the measured endpoint",
             reason="the endpoint is what is measured, and no other can be reached",
+        ),
+        Deviation(
+            what="--mode yolo: tools act without being asked for",
+            reason="headless: nobody answers a question, and nanocoder ends where a tool needs a yes",
+        ),
+        Deviation(
+            what="--trust-directory",
+            reason="headless: nobody answers the question whether the directory is trusted",
         ),
     ),
 )

@@ -47,7 +47,7 @@ TOOLS: tuple[Tool, ...] = (
     Tool("read", "view_file", {"path": "path"}),
     Tool("edit", "str_replace_editor", {"path": "path", "old_str": "old", "new_str": "new"}),
     Tool("write", "create_file", {"path": "path", "content": "content"}),
-    # continue
+    # Continue
     Tool("shell", "Bash", {"command": "command"}),
     Tool("read", "Read", {"filepath": "path"}),
     Tool("edit", "Edit", {"file_path": "path", "old_string": "old", "new_string": "new"}),
