@@ -1,4 +1,4 @@
-"""What is made of the events that droid and grok-cli print: what a screen shows, and the totals they state."""
+"""What is made of the events of droid and grok-cli: what a screen shows, and the totals they state."""
 
 import json
 from pathlib import Path
