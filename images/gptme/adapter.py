@@ -2,6 +2,7 @@
 variables.
 
 All else is as shipped: prompt, tools, tool format, the request that names the conversation, its log (in HOME).
+It ends with exit code 1 also where an answer holds nothing that it shows, as a refusal, or a call was refused.
 """
 
 from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext
@@ -25,6 +26,7 @@ ADAPTER = Adapter(
     launch=launch,
     wire="chat",
     tty=True,
+    exit_code_tells=False,
     deviations=(
         Deviation(
             what="the model is local/<id>, at the measured endpoint",

@@ -44,7 +44,8 @@ ADAPTER = Adapter(
             reason="measured: cab's limits hold; at its own it would ask for a new one, and wait",
         ),
         Deviation(
-            what="MSWEA_CONFIGURED=true", reason="headless: the first run asks for a model and a key, and waits"
+            what="MSWEA_CONFIGURED=true",
+            reason="headless: the first run asks for a model and a key, and waits",
         ),
         Deviation(
             what="MSWEA_COST_TRACKING=ignore_errors",

@@ -13,7 +13,7 @@ class ToolUse:
     """One call of a tool; `number` tells the calls of a conversation apart."""
 
     tool: str
-    arguments: Mapping[str, str]
+    arguments: Mapping[str, Any]
     number: int
 
 

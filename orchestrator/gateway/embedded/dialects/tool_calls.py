@@ -76,7 +76,7 @@ class Action:
     """One tool call. `by_shell`: its result ends with the exit code that `shell` makes it say."""
 
     tool: str
-    arguments: dict[str, str]
+    arguments: dict[str, Any]
     by_shell: bool = False
 
     def failed(self, result: str) -> bool:

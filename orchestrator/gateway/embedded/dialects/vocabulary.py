@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 Kind = Literal["shell", "read", "edit", "write", "end"]
 
+Given = str | Sequence["Given"] | Mapping[str, "Given"]
+
 
 @dataclass(frozen=True)
 class Tool:
     """One tool of a CLI. `arguments` maps the tool's parameter names to what they are given: `path`, `old`,
-    `new`, `content`, `command` or `description`, or a text in which these stand in braces. A tool of kind `end`
-    ends the run, for CLIs in which a text alone does not.
+    `new`, `content`, `command` or `description`, a text in which these stand in braces, or lists and objects of
+    such. A tool of kind `end` ends the run, for CLIs in which a text alone does not.
     """
 
     kind: Kind
     name: str
-    arguments: Mapping[str, str]
+    arguments: Mapping[str, Given]
 
     def fits(self, schema: Mapping[str, Any]) -> bool:
         """Whether the offered tool takes these arguments and asks for no others."""
@@ -27,13 +29,17 @@ class Tool:
         needed = {name for name, given in self.arguments.items() if given != "description"}
         return needed <= set(offered) and set(required) <= set(self.arguments)
 
-    def fill(self, schema: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, str]:
+    def fill(self, schema: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, Any]:
         offered = schema.get("properties", {})
-        return {name: _given(given, values) for name, given in self.arguments.items() if name in offered}
+        return {name: _filled(given, values) for name, given in self.arguments.items() if name in offered}
 
 
-def _given(given: str, values: Mapping[str, str]) -> str:
-    return given.format_map(values) if "{" in given else values[given]
+def _filled(given: Given, values: Mapping[str, str]) -> Any:
+    if isinstance(given, str):
+        return given.format_map(values) if "{" in given else values[given]
+    if isinstance(given, Mapping):
+        return {name: _filled(part, values) for name, part in given.items()}
+    return [_filled(part, values) for part in given]
 
 
 _BLOCK = "<<<<<<< ORIGINAL\n{old}\n=======\n{new}\n>>>>>>> UPDATED"
@@ -45,6 +51,24 @@ TOOLS: tuple[Tool, ...] = (
     Tool("read", "read", {"filePath": "path"}),
     Tool("edit", "edit", {"filePath": "path", "oldString": "old", "newString": "new"}),
     Tool("write", "write", {"filePath": "path", "content": "content"}),
+    # pi
+    Tool("read", "read", {"path": "path"}),
+    Tool("edit", "edit", {"path": "path", "edits": ({"oldText": "old", "newText": "new"},)}),
+    Tool("write", "write", {"path": "path", "content": "content"}),
+    # qwen-code
+    Tool("shell", "run_shell_command", _COMMAND),
+    Tool("read", "read_file", {"file_path": "path"}),
+    Tool("edit", "edit", {"file_path": "path", "old_string": "old", "new_string": "new"}),
+    Tool("write", "write_file", {"file_path": "path", "content": "content"}),
+    # copilot
+    Tool("read", "view", {"path": "path"}),
+    Tool("edit", "edit", {"path": "path", "old_str": "old", "new_str": "new"}),
+    Tool("write", "create", {"path": "path", "file_text": "content"}),
+    # cline
+    Tool("shell", "run_commands", {"commands": ("command",)}),
+    Tool("read", "read_files", {"files": ({"path": "path"},)}),
+    Tool("edit", "editor", {"path": "path", "old_text": "old", "new_text": "new"}),
+    Tool("write", "editor", {"path": "path", "new_text": "content"}),
     # mistral-vibe, whose shell is opencode's by name
     Tool("read", "read_file", {"path": "path"}),
     Tool("edit", "edit", {"file_path": "path", "old_string": "old", "new_string": "new"}),
@@ -54,7 +78,13 @@ TOOLS: tuple[Tool, ...] = (
     Tool("edit", "patch", {"path": "path", "patch": _BLOCK}),
     Tool("write", "save", {"path": "path", "content": "content"}),
     Tool("end", "complete", {}),
+    # letta-code
+    Tool("shell", "Bash", _COMMAND),
+    Tool("read", "Read", {"file_path": "path"}),
+    Tool("edit", "Edit", {"file_path": "path", "old_string": "old", "new_string": "new"}),
+    Tool("write", "Write", {"file_path": "path", "content": "content"}),
 )
+
 
 @dataclass(frozen=True)
 class Ending:
@@ -82,7 +112,7 @@ class Toolbox:
     def has(self, kind: Kind) -> bool:
         return kind in self.tools
 
-    def call(self, kind: Kind, **values: str) -> tuple[str, dict[str, str]]:
+    def call(self, kind: Kind, **values: str) -> tuple[str, dict[str, Any]]:
         """Name and arguments of a call of that kind."""
         tool, schema = self.tools[kind]
         return tool.name, tool.fill(schema, values)
