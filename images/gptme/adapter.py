@@ -1,8 +1,8 @@
 """gptme, run as its documentation says for scripts (`--non-interactive`), and pointed at the gateway by two
 variables.
 
-All else is as shipped: prompt, tools, tool format, the request that names the conversation, its log (in HOME).
-It ends with exit code 1 also where an answer holds nothing that it shows, as a refusal, or a call was refused.
+All else is as shipped: prompt, tools, tool format, the request that names the conversation, its log (in
+HOME). It ends with exit code 1 also where an answer holds no text and no call, as a refusal does.
 """
 
 from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext
@@ -23,6 +23,7 @@ def launch(context: LaunchContext) -> Launch:
 ADAPTER = Adapter(
     name="gptme",
     version="0.35.1",
+    licence="MIT",
     launch=launch,
     wire="chat",
     tty=True,
@@ -34,13 +35,13 @@ ADAPTER = Adapter(
         ),
         Deviation(
             what="--non-interactive",
-            reason="headless: it would confirm each tool call and ask for the next prompt. Its own prompt then says "
-            "that nobody answers",
+            reason="headless: it would confirm each tool call and ask for the next prompt. Its own prompt "
+            "then says that nobody answers",
         ),
         Deviation(
             what="GPTME_TIKTOKEN_TIMEOUT=0",
-            reason="offline: its tokenizer's data cannot be loaded, and it then estimates four characters a token "
-            "as this makes it do at once, without asking the network over a hundred times",
+            reason="offline: its tokenizer's data cannot be loaded, and it then estimates four characters a "
+            "token as this makes it do at once, without asking the network over a hundred times",
         ),
     ),
 )

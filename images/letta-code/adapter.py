@@ -1,7 +1,8 @@
-"""Letta Code, in its own headless mode with a new agent on its local backend, pointed at the gateway by a provider.
+"""Letta Code, in its own headless mode with a new agent on its local backend, pointed at the gateway by one
+provider.
 
-All else is as shipped: prompt, tools, memory (a git repository in HOME), skills. Headless, its plain text is the
-final message alone, so it prints its events. It asks the endpoint which models there are.
+All else is as shipped: prompt, tools, memory (a git repository in HOME), skills. Headless, its plain text is
+the final message alone, so it prints its events. It asks the endpoint which models there are.
 """
 
 import json
@@ -74,6 +75,7 @@ def render(line: str) -> str:
 ADAPTER = Adapter(
     name="letta-code",
     version="0.34.12",
+    licence="Apache-2.0",
     launch=launch,
     wire="chat",
     tty=False,
@@ -90,8 +92,8 @@ ADAPTER = Adapter(
         ),
         Deviation(
             what="--prompt and --output-format stream-json, without a terminal",
-            reason="headless: a terminal opens its full screen, which waits for the next prompt; the events are "
-            "the one form in which its headless mode shows its work",
+            reason="headless: a terminal opens its full screen, which waits for the next prompt; the events "
+            "are the one form in which its headless mode shows its work",
         ),
         Deviation(what="--yolo", reason="headless: nobody approves a tool's call"),
     ),

@@ -1,7 +1,7 @@
 """Mistral Vibe, in its own headless mode, pointed at the gateway by one provider in its settings.
 
-All else is as shipped: prompt, tools, skills, session journal (in HOME). Headless, its plain text is the final
-message alone, so it prints its events.
+All else is as shipped: prompt, tools, skills, session journal (in HOME). Headless, its plain text is the
+final message alone, so it prints its events.
 """
 
 import json
@@ -56,6 +56,7 @@ def _ended(text: str) -> str:
 ADAPTER = Adapter(
     name="mistral-vibe",
     version="3.0.2",
+    licence="Apache-2.0",
     launch=launch,
     wire="chat",
     tty=False,
@@ -67,8 +68,8 @@ ADAPTER = Adapter(
         ),
         Deviation(
             what="--prompt and --output streaming, without a terminal",
-            reason="headless: a terminal opens its full screen, which waits for the next prompt; the events are "
-            "the one form in which its headless mode shows its work",
+            reason="headless: a terminal opens its full screen, which waits for the next prompt; the events "
+            "are the one form in which its headless mode shows its work",
         ),
         Deviation(what="--auto-approve", reason="headless: nobody approves a tool's call"),
         Deviation(what="--trust", reason="headless: nobody answers whether the directory is to be trusted"),

@@ -14,8 +14,8 @@ Given = str | Sequence["Given"] | Mapping[str, "Given"]
 @dataclass(frozen=True)
 class Tool:
     """One tool of a CLI. `arguments` maps the tool's parameter names to what they are given: `path`, `old`,
-    `new`, `content`, `command` or `description`, a text in which these stand in braces, or lists and objects of
-    such. A tool of kind `end` ends the run, for CLIs in which a text alone does not.
+    `new`, `content`, `command` or `description`, a text in which these stand in braces, or lists and objects
+    of such. A tool of kind `end` ends the run, for CLIs in which a text alone does not.
     """
 
     kind: Kind
@@ -44,22 +44,35 @@ def _filled(given: Given, values: Mapping[str, str]) -> Any:
 
 _BLOCK = "<<<<<<< ORIGINAL\n{old}\n=======\n{new}\n>>>>>>> UPDATED"
 _COMMAND = {"command": "command", "description": "description"}
+_EDIT = {"file_path": "path", "old_string": "old", "new_string": "new"}
 
 TOOLS: tuple[Tool, ...] = (
-    # opencode
+    # opencode, kilo
     Tool("shell", "bash", _COMMAND),
     Tool("read", "read", {"filePath": "path"}),
     Tool("edit", "edit", {"filePath": "path", "oldString": "old", "newString": "new"}),
     Tool("write", "write", {"filePath": "path", "content": "content"}),
+    # codex
+    Tool("shell", "exec_command", {"cmd": "command"}),
+    # claude-code, letta-code
+    Tool("shell", "Bash", _COMMAND),
+    Tool("read", "Read", {"file_path": "path"}),
+    Tool("edit", "Edit", _EDIT),
+    Tool("write", "Write", {"file_path": "path", "content": "content"}),
+    # gemini-cli; qwen-code but for its edit
+    Tool("shell", "run_shell_command", _COMMAND),
+    Tool("read", "read_file", {"file_path": "path"}),
+    Tool("edit", "replace", {**_EDIT, "instruction": "description"}),
+    Tool("write", "write_file", {"file_path": "path", "content": "content"}),
+    # qwen-code, mistral-vibe
+    Tool("edit", "edit", _EDIT),
+    # mistral-vibe, whose shell is opencode's by name
+    Tool("read", "read_file", {"path": "path"}),
+    Tool("write", "write_file", {"path": "path", "content": "content"}),
     # pi
     Tool("read", "read", {"path": "path"}),
     Tool("edit", "edit", {"path": "path", "edits": ({"oldText": "old", "newText": "new"},)}),
     Tool("write", "write", {"path": "path", "content": "content"}),
-    # qwen-code
-    Tool("shell", "run_shell_command", _COMMAND),
-    Tool("read", "read_file", {"file_path": "path"}),
-    Tool("edit", "edit", {"file_path": "path", "old_string": "old", "new_string": "new"}),
-    Tool("write", "write_file", {"file_path": "path", "content": "content"}),
     # copilot
     Tool("read", "view", {"path": "path"}),
     Tool("edit", "edit", {"path": "path", "old_str": "old", "new_str": "new"}),
@@ -69,20 +82,25 @@ TOOLS: tuple[Tool, ...] = (
     Tool("read", "read_files", {"files": ({"path": "path"},)}),
     Tool("edit", "editor", {"path": "path", "old_text": "old", "new_text": "new"}),
     Tool("write", "editor", {"path": "path", "new_text": "content"}),
-    # mistral-vibe, whose shell is opencode's by name
-    Tool("read", "read_file", {"path": "path"}),
-    Tool("edit", "edit", {"file_path": "path", "old_string": "old", "new_string": "new"}),
-    Tool("write", "write_file", {"path": "path", "content": "content"}),
+    # nanocoder, which reads and writes as mistral-vibe does
+    Tool("shell", "execute_bash", {"command": "command"}),
+    Tool("edit", "string_replace", {"path": "path", "old_str": "old", "new_str": "new"}),
+    # grok-cli
+    Tool("read", "view_file", {"path": "path"}),
+    Tool("edit", "str_replace_editor", {"path": "path", "old_str": "old", "new_str": "new"}),
+    Tool("write", "create_file", {"path": "path", "content": "content"}),
+    # continue, whose shell and edit are claude-code's by name
+    Tool("read", "Read", {"filepath": "path"}),
+    Tool("write", "Write", {"filepath": "path", "content": "content"}),
+    # droid, which reads as claude-code does
+    Tool("shell", "Execute", {"command": "command", "summary": "description"}),
+    Tool("edit", "Edit", {"file_path": "path", "old_str": "old", "new_str": "new"}),
+    Tool("write", "Create", {"file_path": "path", "content": "content"}),
     # gptme, which reads through its shell
     Tool("shell", "shell", {"command": "command"}),
     Tool("edit", "patch", {"path": "path", "patch": _BLOCK}),
     Tool("write", "save", {"path": "path", "content": "content"}),
     Tool("end", "complete", {}),
-    # letta-code
-    Tool("shell", "Bash", _COMMAND),
-    Tool("read", "Read", {"file_path": "path"}),
-    Tool("edit", "Edit", {"file_path": "path", "old_string": "old", "new_string": "new"}),
-    Tool("write", "Write", {"file_path": "path", "content": "content"}),
 )
 
 
