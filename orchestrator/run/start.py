@@ -24,10 +24,12 @@ from orchestrator.adapter import Adapter, load_adapter
 from orchestrator.errors import InputError, StoreError
 from orchestrator.gateway.local.registry import PREFIX as LOCAL
 from orchestrator.gateway.local.registry import LocalModel, Registry
-from orchestrator.paths import IMAGES, TASKS, cab_command, resume_command
+from orchestrator.paths import IMAGES, PLUGINS, TASKS, cab_command, resume_command
 from orchestrator.plan.expand import Plan, PlannedCell, expand, points
 from orchestrator.plan.only import choose, matches
+from orchestrator.plan.plugin import Plugin, list_plugins, load_plugin
 from orchestrator.plan.spec import LoadedSpec, Requirement, Spending, SweepSpec, load_spec, sweep_id
+from orchestrator.plan.stack import Applied, would_apply
 from orchestrator.plan.task import Task, list_tasks, load_task, match_tasks
 from orchestrator.run.grow import grow
 from orchestrator.run.outcome import TABLE
@@ -54,6 +56,22 @@ class Matrix:
     plan: Plan
     local: Mapping[str, LocalModel] = field(default_factory=dict)
     """The local models that can be served here, by id."""
+    stacks: Mapping[str, tuple[Plugin, ...]] = field(default_factory=dict)
+    """The plugins of each stack that has some."""
+
+    @cached_property
+    def plugins_skipped(self) -> Mapping[tuple[str, str], tuple[tuple[str, str], ...]]:
+        """By CLI and stack, where the CLI takes a part of it: the plugins (name, reason) that it does not."""
+        return {
+            pair: applied.skipped
+            for pair, applied in _applied(self.adapters, self.stacks).items()
+            if applied.skipped and applied.plugins
+        }
+
+    @cached_property
+    def plugin_digests(self) -> Mapping[str, str]:
+        """`sha256:…` of each plugin."""
+        return {plugin.name: plugin.digest for plugins in self.stacks.values() for plugin in plugins}
 
     @cached_property
     def adapter_digests(self) -> Mapping[str, str]:
@@ -73,13 +91,27 @@ class Matrix:
         tasks = {task: load_task(TASKS, task) for task in match_tasks(TASKS, list(spec.tasks))}
         if loaded is not None:
             loaded.require_exclusions(points(spec, adapters, list(tasks)))
+            loaded.require_plugins(list_plugins(PLUGINS))
+        stacks = load_stacks(spec)
         local, unfit = _local_models(spec)
-        plan = expand(spec, sweep_id=name, clis=adapters, tasks=list(tasks), env=os.environ, unfit=unfit)
+        plan = expand(
+            spec,
+            sweep_id=name,
+            clis=adapters,
+            tasks=list(tasks),
+            env=os.environ,
+            unfit=unfit,
+            untaken={
+                (cli, stack): f"stack {stack}: {reason}"
+                for (cli, stack), applied in _applied(adapters, stacks).items()
+                if (reason := applied.reason_to_skip)
+            },
+        )
         if not plan.cells and not plan.skipped:
             raise InputError(
                 "the sweep has no cell", place=name, mend="start one with --id from a file with some"
             )
-        return cls(spec, name, adapters, tasks, plan, local)
+        return cls(spec, name, adapters, tasks, plan, local, stacks)
 
     @cached_property
     def prices(self) -> dict[str, Price | str]:
@@ -97,6 +129,23 @@ class Matrix:
                     place=str(task.path),
                     mend=f"cab task validate {task.name}",
                 )
+
+
+def load_stacks(spec: SweepSpec) -> dict[str, tuple[Plugin, ...]]:
+    """The plugins of each stack of a spec. Raises InputError."""
+    loaded = {name: load_plugin(PLUGINS, name) for names in spec.plugins.values() for name in names}
+    return {stack: tuple(loaded[name] for name in names) for stack, names in spec.plugins.items()}
+
+
+def _applied(
+    adapters: Mapping[str, Adapter], stacks: Mapping[str, tuple[Plugin, ...]]
+) -> dict[tuple[str, str], Applied]:
+    """By CLI and stack: what the CLI takes of it."""
+    return {
+        (cli, stack): would_apply(adapter, plugins)
+        for cli, adapter in adapters.items()
+        for stack, plugins in stacks.items()
+    }
 
 
 def _local_models(spec: SweepSpec) -> tuple[dict[str, LocalModel], dict[str, str]]:
@@ -252,6 +301,7 @@ def of_stored(results: Path, name: str, options: Options = _AS_IT_IS) -> Prepare
     matrix = Matrix.of(options.applied(spec), name)
     check_same("task", stored.tasks, {task.name: task.content_hash for task in matrix.tasks.values()})
     check_same("adapter", stored.adapters, dict(matrix.adapter_digests))
+    check_same("plugin", stored.plugins, dict(matrix.plugin_digests))
     builds = {name: model.build_id for name, model in matrix.local.items()}
     check_same("local model", {name: stored.models[name] for name in builds if name in stored.models}, builds)
     if matrix.spec.needs_prices:
@@ -344,6 +394,7 @@ def sweep_record(matrix: Matrix, spec_digest: str | None, pins: Mapping[str, str
         tasks={task.name: task.content_hash for task in matrix.tasks.values()},
         adapters=dict(matrix.adapter_digests),
         models={name: model.build_id for name, model in matrix.local.items()},
+        plugins=dict(matrix.plugin_digests),
         order=tuple(cell.cell_id for cell in matrix.plan.cells),
         seed=matrix.spec.seed,
         skipped=tuple(SkippedCell(cell_id=cell_id, reason=reason) for cell_id, reason in matrix.plan.skipped),
