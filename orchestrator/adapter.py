@@ -22,6 +22,11 @@ Wire = Literal["chat", "responses", "messages", "gemini"]
 OtherModels = Literal["redirect", "refuse"]
 """What becomes of a request for another model than the cell's."""
 
+Recording = Literal["pty", "rendered", "plain"]
+"""How the recording of a run comes about: what a terminal showed, the CLI's events as its adapter renders
+them, or its output on a pipe as it is. The times are true in each.
+"""
+
 HOME = "/home/agent"
 WORKDIR = "/workdir"
 SOLUTION = "/solution"
@@ -124,6 +129,9 @@ class Adapter:
     none. Where it is not AGENTS.md, cab gives it the task's AGENTS.md under that name.
     `settings`, `mcp` and `args_at` are for the plugins of a stack: where settings stand, how an MCP server is
     named, at which place of argv arguments are put in. None of what a CLI does not take.
+    `render` turns one line that the CLI printed, an event, into what a screen shows of it, with line ends; ""
+    shows nothing. The line is hostile and bounded; where it raises, the line itself is shown. It is for a CLI
+    that does not show its work under a terminal: `tty` is False.
     `needs_solution` mounts the task's reference solution at /solution, read-only: for baselines only.
     """
 
@@ -145,6 +153,7 @@ class Adapter:
     settings: SettingsPlace | None = None
     mcp: McpSettings | None = None
     args_at: int | None = None
+    render: Callable[[str], str] | None = None
 
     def __post_init__(self) -> None:
         """Raises ValueError for what type checkers would refuse, and few adapters are checked by one."""
@@ -157,11 +166,19 @@ class Adapter:
             raise ValueError(f"other_models is {self.other_models!r}; known: {known}")
         if self.wire is None and self.final_message == "wire":
             raise ValueError('wire is None, so nothing is said on it: final_message must be "stdout"')
+        if self.tty and self.render is not None:
+            raise ValueError("render is for events on a pipe: tty must be False")
 
     @property
     def uses_model(self) -> bool:
         """Whether the CLI talks to a model at all; a baseline such as `noop` does not."""
         return self.wire is not None
+
+    @property
+    def recording(self) -> Recording:
+        if self.tty:
+            return "pty"
+        return "plain" if self.render is None else "rendered"
 
 
 class _FromSource(importlib.machinery.SourceFileLoader):

@@ -102,9 +102,9 @@ def preflight(
 ) -> None:
     """Have each CLI of SPEC make one small edit with each model, within three tries. Keeps what came of it.
 
-    `sweep run` does so too, and does not repeat what is known. Exit code 0 when every pair is compatible,
-    1 when one is not or an endpoint did not tell, 2 for bad input or a machine that lacks something, 130 when
-    interrupted.
+    `sweep run` does so too, but for local models, and does not repeat what is known. Exit code 0 when every
+    pair is compatible, 1 when one is not or an endpoint did not tell, 2 for bad input or a machine that lacks
+    something, 130 when interrupted.
     """
     from orchestrator.report.preflight import check, print_preflight
     from orchestrator.run.start import Options, of_file, started
@@ -112,7 +112,7 @@ def preflight(
 
     call = of_file(spec, results, sweep_id, Options(concurrency=concurrency, only=only))
     with started(call) as whole:
-        ready, interrupted = check(whole, again=again, scripted=scripted)
+        ready, interrupted = check(whole, again=again, local=True, scripted=scripted)
         record = read_preflight(ready.store.root)
     print_preflight(ready.matrix, record, as_json=as_json)
     if interrupted:
@@ -241,4 +241,6 @@ def _execute(call: Prepared, *, preflight: bool, dry_run: bool, as_json: bool) -
     finished = ready.store.finished()
     ended = [finished[cell.cell_id] for cell in ready.chosen if cell.cell_id in finished]
     not_run = len(ended) + len(ready.incompatible) < len(ready.chosen)
-    sys.exit(1 if not_run or any(not entry.counted for entry in ended) else 0)
+    # A night in which nothing can be measured must not look like a good one.
+    nothing = bool(ready.incompatible) and not ended
+    sys.exit(1 if nothing or not_run or any(not entry.counted for entry in ended) else 0)

@@ -13,6 +13,7 @@ from typing import Any
 from rich.cells import cell_len
 from rich.console import Console
 
+from orchestrator.adapter import Recording
 from orchestrator.paths import near
 from orchestrator.report.again import again, results_of
 from orchestrator.report.asked import print_asked
@@ -63,11 +64,18 @@ FILES = {
     "calls.jsonl": "each model call: times, tokens, status",
     "wire.jsonl.gz": "each model call's request and response",
     "spans.jsonl": "the trace: stages, model calls, tool calls",
-    "recording.cast": "the terminal, as asciicast",
     "stdout.log": "the CLI's output",
     "stderr.log": "the CLI's errors",
     "replay.json": "of a replay: what was asked for again, and the request that differs",
     ROW_FILE: "the published row that the record was made of",
+}
+
+
+RECORDINGS: dict[Recording | None, str] = {
+    "pty": "the terminal, as asciicast",
+    "rendered": "its events as its adapter renders them, as asciicast",
+    "plain": "its output as it came, as asciicast",
+    None: "its output, as asciicast",
 }
 
 
@@ -96,7 +104,7 @@ def print_cell(cell_dir: Path, *, as_json: bool) -> None:
     print_asked(evidence.tool_calls, out)
     print_work(evidence, record.scores.get("blast_radius", {}), cell_dir, out)
     _print_provenance(out, record)
-    _print_files(out, cell_dir)
+    _print_files(out, record, cell_dir)
     results = results_of(record, cell_dir)
     score = (
         command("cell", "score", record.cell_id, results=results)
@@ -128,7 +136,7 @@ def _print_imported(out: Console, record: CellRecord, imported: ImportedCell, ce
     out.print()
     _field(out, "ran", f"{identity.cli} in {image}")
     _field(out, "model", identity.model)
-    _print_files(out, cell_dir)
+    _print_files(out, record, cell_dir)
     out.print(again(record, cell_dir), soft_wrap=True)
 
 
@@ -334,11 +342,12 @@ def _print_stack(out: Console, identity: Identity) -> None:
         _field(out, "", f"arguments: {shlex.join(identity.plugin_args)}")
 
 
-def _print_files(out: Console, cell_dir: Path) -> None:
+def _print_files(out: Console, record: CellRecord, cell_dir: Path) -> None:
+    said = FILES | {"recording.cast": RECORDINGS[record.recording]}
     out.print()
     out.print(f"files in {cell_dir}:", soft_wrap=True)
     for path in sorted(cell_dir.iterdir()):
         out.print(
-            f"  {safe_line(path.name, LINE):<16}{as_called(FILES.get(path.name, ''))}".rstrip(),
+            f"  {safe_line(path.name, LINE):<16}{as_called(said.get(path.name, ''))}".rstrip(),
             soft_wrap=True,
         )

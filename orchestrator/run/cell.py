@@ -40,13 +40,14 @@ from orchestrator.run.outcome import (
     of_usage,
     of_verification,
 )
+from orchestrator.run.output import recorded
 from orchestrator.run.prices import price_of
 from orchestrator.run.script import build_script
 from orchestrator.run.stack import Rules, lay_plugins, said_of
 from orchestrator.run.workdir import Classifier, Difference, Template, compare, copy_tree, scan
-from orchestrator.sandbox.contract import ContainerSpec, Mount, OutputSink, RunningContainer, TtySize
+from orchestrator.sandbox.contract import ContainerSpec, Mount, RunningContainer, TtySize
 from orchestrator.trace.anchor import Anchor
-from orchestrator.trace.recording import LogCapture, Recorder, tail_of, tee
+from orchestrator.trace.recording import tail_of
 from orchestrator.trace.spans import (
     APPLIED_PLUGINS,
     CellTracer,
@@ -228,8 +229,8 @@ class CellRun:
 
     def _metered(self, scratch: Path, spec: ContainerSpec) -> evidence.AgentEnd:
         """Run the container with its way to the gateway open, its output recorded."""
-        gateway, outputs = self.bench.gateway, self._outputs()
-        try:
+        gateway, title = self.bench.gateway, self.cell.cell_id
+        with recorded(self._adapter, self.staging, title=title, anchor=self._anchor, size=TTY) as sink:
             if self._adapter.uses_model:
                 gateway.open_cell(
                     self._route(scratch),
@@ -238,7 +239,7 @@ class CellRun:
                     on_difference=self._on_difference,
                 )
             try:
-                end = self.bench.grader.sandbox.run(spec, sink=self._sink(outputs), on_start=self._on_agent)
+                end = self.bench.grader.sandbox.run(spec, sink=sink, on_start=self._on_agent)
                 self._time_agent(end.start, end.end)
             except NotStarted as fault:
                 raise CellFault(CLI_NOT_STARTED, fault.thing, place=fault.place) from fault
@@ -251,9 +252,6 @@ class CellRun:
                 if self._adapter.uses_model:
                     gateway.close_cell(self.cell.cell_id)
                 self._no_limit_timer()
-        finally:
-            for output in outputs:
-                output.close()
         found = {key: value for key, value in asdict(end).items() if key not in {"start", "end"}}
         return evidence.AgentEnd(**found, stopped_after_limit=self._stopped_after_limit)
 
@@ -262,31 +260,6 @@ class CellRun:
         since = self._anchor.since
         self._phases["setup"] = evidence.Span(start=0.0, end=since(start))
         self._phases["agent"] = evidence.Span(start=since(start), end=since(end))
-
-    def _outputs(self) -> tuple[Recorder, LogCapture, LogCapture]:
-        return (
-            Recorder(
-                self.staging / "recording.cast",
-                self._anchor.origin,
-                TTY.columns,
-                TTY.rows,
-                self.cell.cell_id if self._adapter.tty else f"{self.cell.cell_id} (rendered)",
-                started_unix=int(self._anchor.started_at.timestamp()),
-            ),
-            LogCapture(self.staging / "stdout.log"),
-            LogCapture(self.staging / "stderr.log", stream="stderr"),
-        )
-
-    def _sink(self, outputs: tuple[Recorder, LogCapture, LogCapture]) -> OutputSink:
-        recorder, *logs = outputs
-        if self._adapter.tty:
-            return tee(recorder, *logs)
-
-        def rendered(stream: str, at: float, data: bytes) -> None:
-            """A pipe has no terminal to turn its line ends into what a screen needs."""
-            recorder(stream, at, data.replace(b"\n", b"\r\n"))
-
-        return tee(rendered, *logs)
 
     def _agent_spec(self, scratch: Path, launch: Launch) -> ContainerSpec:
         mounts = [

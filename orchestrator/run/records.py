@@ -62,6 +62,7 @@ def record_of(bench: Bench, cell: PlannedCell, result: CellResult, attempts: Seq
         attempts=tuple(attempts),
         order_index=cell.order_index,
         replay_of=cell.recorded.cell_id if cell.recorded else None,
+        recording=adapter.recording,
     )
 
 

@@ -26,6 +26,7 @@ from pydantic import (
     model_validator,
 )
 
+from orchestrator.adapter import Recording
 from orchestrator.errors import NewerThanCab, StoreError
 from orchestrator.store.names import NO_STACK, CellKey
 from scorers.evidence import Price
@@ -254,8 +255,9 @@ class CellRecord(Model):
     """One finished cell. `scores` holds one object per axis, by the published keys.
 
     `order_index` is the cell's place in the recorded order of its sweep, from 0. `replay_of` is the cell
-    whose recorded answers this one was given, None where there was no replay. `imported` is None for a cell
-    that cab ran: then nothing of `OF_THE_RUNNER` is None, nor is `isolation`.
+    whose recorded answers this one was given, None where there was no replay. `recording` says how the
+    recording came about, None where there is none. `imported` is None for a cell that cab ran: then nothing
+    of `OF_THE_RUNNER` is None, nor is `isolation`.
     """
 
     schema_version: Literal[1] = 1
@@ -269,6 +271,7 @@ class CellRecord(Model):
     attempts: tuple[Attempt, ...] = ()
     order_index: int = Field(ge=0)
     replay_of: str | None = None
+    recording: Recording | None = None
     imported: ImportedCell | None = None
 
     @property

@@ -27,6 +27,11 @@ def tee(*sinks: OutputSink) -> OutputSink:
     return sink
 
 
+def for_screen(data: bytes) -> bytes:
+    """A pipe has no terminal to turn its line ends into what a screen needs."""
+    return data.replace(b"\n", b"\r\n")
+
+
 class Recorder:
     """An asciicast v2 of a terminal, whose events are timed in seconds from `origin` (`time.monotonic()`).
 

@@ -83,7 +83,9 @@ def fix():
 """
 
 
-def program(name: str, text: str, *, fixed: str, tty: bool = True) -> Adapter:
+def program(
+    name: str, text: str, *, fixed: str, tty: bool = True, render: Callable[[str], str] | None = None
+) -> Adapter:
     """A CLI that runs `text`, which may use `ask`, `write` and `fix` (writes `fixed`)."""
 
     def launch(context: LaunchContext) -> Launch:
@@ -91,7 +93,7 @@ def program(name: str, text: str, *, fixed: str, tty: bool = True) -> Adapter:
             argv=("python3", "-c", PRELUDE + text), env={"CREDENTIAL": context.credential, "FIX": fixed}
         )
 
-    return Adapter(name=name, version="1", launch=launch, tty=tty)
+    return Adapter(name=name, version="1", launch=launch, tty=tty, render=render)
 
 
 # The stub

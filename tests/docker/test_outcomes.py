@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
@@ -89,6 +89,7 @@ class Case:
     endpoint: str = "stub"
     task: str = TASK
     tty: bool = True
+    render: Callable[[str], str] | None = None
     passed: int | None = 0
     reason: str = "tests_failed"
     detail: str = ""
@@ -170,6 +171,22 @@ try:
 except OSError:
     pass
 """
+
+SAYS_EVENTS = """
+def say(**event):
+    print(json.dumps(event), flush=True)
+
+say(text="I will fix it.\\n")
+ask(); fix()
+time.sleep(1)
+say(text="\\x1b[2JFixed.\\n")
+print("goodbye", flush=True)
+"""
+
+
+def render(line: str) -> str:
+    return f"\x1b[36m{json.loads(line)['text']}\x1b[0m"
+
 
 CASES = {
     "passes": Case("completed", "ask(); fix()", asked=1, passed=1, reason="passed"),
@@ -263,6 +280,7 @@ CASES = {
         "completed", 'ask(); write("raise SystemExit\\n")', asked=1, task=NO_IMPORT, reason="build_broken"
     ),
     "hostile": Case("completed", HOSTILE, asked=1, tty=False),
+    "rendered": Case("completed", SAYS_EVENTS, asked=1, tty=False, render=render, passed=1, reason="passed"),
     "disk-full": Case("completed", FILLS_ITS_DISK, asked=1, passed=1, reason="passed"),
 }
 
@@ -317,7 +335,10 @@ def swept(scratch: ScratchRoot, down: str, tmp_path_factory: pytest.TempPathFact
     results, tasks = tmp_path_factory.mktemp("results"), tasks_in(tmp_path_factory.mktemp("tasks"))
     fixed = tasks[TASK].solution.files["src/reverse.py"]
     stub = Stub({f"stub/{name}": case.answers for name, case in CASES.items()})
-    adapters = {name: program(name, case.text, fixed=fixed, tty=case.tty) for name, case in CASES.items()}
+    adapters = {
+        name: program(name, case.text, fixed=fixed, tty=case.tty, render=case.render)
+        for name, case in CASES.items()
+    }
     store, watcher = CellStore(results, SWEEP), Watcher()
     with (
         stub.served() as url,
@@ -429,8 +450,33 @@ def test_spans_and_recording(name: str, swept: Swept) -> None:
     assert ("verify" in kinds) is (case.passed is not None or case.reason == "verify_error")
     [root] = [span for span in spans if span["kind"] == "cell"]
     assert root["attributes"]["cab.outcome"] == case.outcome
-    header = json.loads((directory / "recording.cast").read_text("utf-8").splitlines()[0])
-    assert header["version"] == 2
+    assert_asciicast(directory / "recording.cast")
+    assert swept.record(name).recording == ("pty" if case.tty else "rendered" if case.render else "plain")
+
+
+def assert_asciicast(path: Path) -> None:
+    """Of version 2: a header, and events whose times never run backwards."""
+    header, *events = map(json.loads, path.read_text("utf-8").rstrip("\n").split("\n"))
+    assert (header["version"], header["width"], header["height"]) == (2, 120, 40)
+    times = [at for at, _, _ in events]
+    assert times == sorted(times)
+    assert all(at >= 0 and kind in "om" and isinstance(text, str) for at, kind, text in events)
+
+
+def test_events_are_rendered_at_their_times_and_kept_as_they_came(swept: Swept) -> None:
+    directory = swept.directory("rendered")
+    header, *events = map(json.loads, (directory / "recording.cast").read_text("utf-8").splitlines())
+    assert header["title"].endswith("(rendered)")
+    assert [text for _, _, text in events] == [
+        "\x1b[36mI will fix it.\r\n\x1b[0m",
+        "\x1b[36m\ufffd[2JFixed.\r\n\x1b[0m",
+        "goodbye\r\n",
+    ]
+    first, second = events[0][0], events[1][0]
+    [call] = swept.evidence("rendered").calls
+    assert first < call.end <= second - 1
+    printed = (directory / "stdout.log").read_text()
+    assert [json.loads(line)["text"] for line in printed.splitlines()[:2]][1] == "\x1b[2JFixed.\n"
 
 
 def test_a_stated_wait_is_not_the_agents_time(swept: Swept) -> None:

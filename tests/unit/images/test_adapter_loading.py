@@ -44,6 +44,11 @@ def write(images: Path, text: str) -> Path:
         (adapter(wire="chta"), 8, "wire is 'chta'; known: None, chat, responses, messages, gemini"),
         (adapter(wire=None), 8, 'wire is None, so nothing is said on it: final_message must be "stdout"'),
         (adapter(final_message="stderr"), 8, "final_message is 'stderr'; known: wire, stdout"),
+        (
+            adapter().replace("launch=launch", "launch=launch, render=str"),
+            8,
+            "render is for events on a pipe: tty must be False",
+        ),
     ],
 )
 def test_it_is_one_line_with_its_place(tmp_path: Path, text: str, line: int, wanted: str) -> None:

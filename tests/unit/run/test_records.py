@@ -83,6 +83,7 @@ def test_it_says_what_ran(bench):
     assert [item.what for item in identity.deviations] == [item.what for item in ADAPTER.deviations]
     assert identity.container_image == "cab/opencode:1.2"
     assert (identity.concurrency, identity.machine_load, identity.exit_code) == (3, 0.5, 0)
+    assert record.recording == "pty"
     assert parse(CellRecord, to_json(record), place="") == record
 
 
