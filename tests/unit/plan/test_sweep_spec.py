@@ -45,7 +45,9 @@ def test_the_free_sweep():
     assert [model.id for model in spec.models if model.local] == ["local/qwen2.5-coder-0.5b"]
     assert spec.excludes(("aider", "embedded/loop", "polyglot/c", "factory"))
     assert not any(
-        rule.covers((cli, "embedded/reference", "a/b", "factory")) for cli in spec.clis for rule in spec.exclude
+        rule.covers((cli, "embedded/reference", "a/b", "factory"))
+        for cli in spec.clis
+        for rule in spec.exclude
     )
     assert list(spec.endpoints["hosted"].variables()) == ["CAB_ENDPOINT", "CAB_KEY"]
     assert (spec.runs, spec.concurrency, spec.seed, spec.retries, spec.timeout_s) == (1, 2, 20260501, 2, None)
