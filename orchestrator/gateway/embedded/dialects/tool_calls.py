@@ -109,7 +109,8 @@ class Planner:
             yield self.overwrite(path)
         elif before and self.tools.has("edit"):
             for old, new in hunks(before, after):
-                yield Action(*self.tools.call("edit", path=target, old=old, new=new))
+                told = {"path": target, "old": old, "new": new, "description": "Change what the task asks for"}
+                yield Action(*self.tools.call("edit", **told))
         elif self.tools.has("write"):
             yield Action(*self.tools.call("write", path=target, content=after))
         else:

@@ -38,6 +38,22 @@ TOOLS: tuple[Tool, ...] = (
     Tool("read", "read", {"filePath": "path"}),
     Tool("edit", "edit", {"filePath": "path", "oldString": "old", "newString": "new"}),
     Tool("write", "write", {"filePath": "path", "content": "content"}),
+    # codex
+    Tool("shell", "exec_command", {"cmd": "command"}),
+    # claude-code
+    Tool("shell", "Bash", _COMMAND),
+    Tool("read", "Read", {"file_path": "path"}),
+    Tool("edit", "Edit", {"file_path": "path", "old_string": "old", "new_string": "new"}),
+    Tool("write", "Write", {"file_path": "path", "content": "content"}),
+    # gemini-cli
+    Tool("shell", "run_shell_command", _COMMAND),
+    Tool("read", "read_file", {"file_path": "path"}),
+    Tool(
+        "edit",
+        "replace",
+        {"file_path": "path", "old_string": "old", "new_string": "new", "instruction": "description"},
+    ),
+    Tool("write", "write_file", {"file_path": "path", "content": "content"}),
 )
 
 
