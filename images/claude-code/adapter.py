@@ -6,7 +6,15 @@ a request for its small model goes to the cell's model.
 
 import json
 
-from orchestrator.adapter import Adapter, CliUsage, Deviation, Launch, LaunchContext
+from orchestrator.adapter import (
+    Adapter,
+    CliUsage,
+    Deviation,
+    Launch,
+    LaunchContext,
+    McpSettings,
+    SettingsPlace,
+)
 
 _OFF = {"DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1", "DISABLE_ERROR_REPORTING": "1"}
 
@@ -26,6 +34,10 @@ ADAPTER = Adapter(
     launch=launch,
     wire="messages",
     tty=False,
+    rules_file="CLAUDE.md",
+    settings=SettingsPlace(file=".claude/settings.json"),
+    mcp=McpSettings(SettingsPlace(file=".claude.json")),
+    args_at=1,
     deviations=(
         Deviation(
             what="ANTHROPIC_BASE_URL and --model name the measured endpoint and model",

@@ -4,11 +4,21 @@ Its tools, prompt and features are as shipped. It speaks responses alone.
 """
 
 import re
+from typing import Any
 
-from orchestrator.adapter import Adapter, CliUsage, Deviation, Launch, LaunchContext
+from orchestrator.adapter import (
+    Adapter,
+    CliUsage,
+    Deviation,
+    Launch,
+    LaunchContext,
+    McpSettings,
+    SettingsPlace,
+)
 
 PROVIDER = "cab"
 KEY = "CAB_API_KEY"
+PLACE = SettingsPlace(file=".codex/config.toml")
 
 
 def launch(context: LaunchContext) -> Launch:
@@ -34,12 +44,21 @@ enabled = false
     )
 
 
+def mcp_server(name: str, command: tuple[str, ...]) -> dict[str, Any]:
+    """One MCP server, as Codex's configuration names it."""
+    return {"mcp_servers": {name: {"command": command[0], "args": list(command[1:])}}}
+
+
 ADAPTER = Adapter(
     name="codex",
     version="0.171.0",
     launch=launch,
     wire="responses",
     tty=True,
+    rules_file="AGENTS.md",
+    settings=PLACE,
+    mcp=McpSettings(PLACE, mcp_server),
+    args_at=2,
     deviations=(
         Deviation(
             what="one provider is configured: the measured endpoint",

@@ -6,8 +6,17 @@ requests for its small models go to the cell's model.
 
 import json
 
-from orchestrator.adapter import Adapter, CliUsage, Deviation, Launch, LaunchContext
+from orchestrator.adapter import (
+    Adapter,
+    CliUsage,
+    Deviation,
+    Launch,
+    LaunchContext,
+    McpSettings,
+    SettingsPlace,
+)
 
+PLACE = SettingsPlace(file=".gemini/settings.json")
 SETTINGS = {
     "security": {"auth": {"selectedType": "gemini-api-key"}},
     "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
@@ -32,6 +41,10 @@ ADAPTER = Adapter(
     launch=launch,
     wire="gemini",
     tty=False,
+    rules_file="GEMINI.md",
+    settings=PLACE,
+    mcp=McpSettings(PLACE),
+    args_at=1,
     deviations=(
         Deviation(
             what="GOOGLE_GEMINI_BASE_URL and --model name the measured endpoint and model, by an API key",
