@@ -48,8 +48,10 @@ def _tokens(said: str) -> tuple[int, int]:
 ADAPTER = Adapter(
     name="aider",
     version="0.86.2",
+    licence="Apache-2.0",
     launch=launch,
     wire="chat",
+    tool_calls=False,
     tty=True,
     rules_file="AGENTS.md",
     args_at=1,

@@ -49,6 +49,7 @@ def mcp_server(name: str, command: tuple[str, ...]) -> dict[str, Any]:
 ADAPTER = Adapter(
     name="opencode",
     version="1.18.33",
+    licence="MIT",
     launch=launch,
     wire="chat",
     tty=True,

@@ -38,6 +38,7 @@ EMBEDDED_MODELS: dict[str, ScriptKind] = {f"{EMBEDDED}{kind}": kind for kind in 
 """Scripted models that the gateway serves itself, by id."""
 
 _SWEEP_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_CLI_PATTERN = re.compile(r"[A-Za-z0-9._*?\[\]!-]+")
 _TASK_PATTERN = re.compile(r"[A-Za-z0-9._/*?\[\]!-]+")
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -225,7 +226,11 @@ class SweepSpec(Model):
 
     name: Annotated[str, matching(_SWEEP_NAME, "name of a sweep (letters, digits and . _ -)")]
     description: str = ""
-    clis: Annotated[tuple[Annotated[str, named("CLI")], ...], Field(min_length=1), AfterValidator(distinct)]
+    clis: Annotated[
+        tuple[Annotated[str, matching(_CLI_PATTERN, "CLI's name or glob")], ...],
+        Field(min_length=1),
+        AfterValidator(distinct),
+    ]
     models: Annotated[tuple[ModelSpec, ...], AfterValidator(distinct)] = ()
     endpoints: dict[str, EndpointSpec] = Field(default_factory=dict)
     tasks: Annotated[
@@ -305,11 +310,12 @@ class LoadedSpec:
 
     def require_models(self, clis: Iterable[str]) -> None:
         """Raise InputError, with the line, where one of `clis`, which ask a model, has none to ask."""
-        asking = set(clis)
-        for index, cli in enumerate(self.spec.clis):
-            if cli in asking and not self.spec.models:
+        asking = list(clis)
+        for index, glob in enumerate(self.spec.clis):
+            matched = [cli for cli in asking if fnmatchcase(cli, glob)]
+            if matched and not self.spec.models:
                 raise InputError(
-                    f"{cli} asks a model, but models is empty",
+                    f"{matched[0]} asks a model, but models is empty",
                     place=self.document.place(("clis", index)),
                     mend=f"add models: [{next(iter(EMBEDDED_MODELS))}], or another model",
                 )
