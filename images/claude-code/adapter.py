@@ -28,9 +28,29 @@ def launch(context: LaunchContext) -> Launch:
     )
 
 
+def reported_usage(printed: str) -> CliUsage | None:
+    """What its last event says of the model that its first one names: all requests to it, sub-agents' too."""
+    model, found = None, None
+    for line in printed.splitlines():
+        try:
+            event = json.loads(line)
+            match event["type"]:
+                case "system":
+                    model = event.get("model", model)
+                case "result":
+                    usage = event["modelUsage"][model]
+                    given = usage["inputTokens"] + usage["cacheReadInputTokens"]
+                    given += usage["cacheCreationInputTokens"]
+                    found = CliUsage(input=int(given), output=int(usage["outputTokens"]))
+        except (ValueError, TypeError, KeyError, RecursionError):
+            continue  # A line of another kind, or what an agent made look like one.
+    return found
+
+
 ADAPTER = Adapter(
     name="claude-code",
     version="2.1.332",
+    licence="proprietary",
     launch=launch,
     wire="messages",
     tty=False,
@@ -38,6 +58,7 @@ ADAPTER = Adapter(
     settings=SettingsPlace(file=".claude/settings.json"),
     mcp=McpSettings(SettingsPlace(file=".claude.json")),
     args_at=1,
+    reported_usage=reported_usage,
     deviations=(
         Deviation(
             what="ANTHROPIC_BASE_URL and --model name the measured endpoint and model",
@@ -51,6 +72,8 @@ ADAPTER = Adapter(
             what="--output-format stream-json --verbose",
             reason="headless it shows no work, only its last words; its events show both",
         ),
-        Deviation(what=f"{' '.join(_OFF)} are set", reason="offline: what they switch off would reach nothing"),
+        Deviation(
+            what=f"{' '.join(_OFF)} are set", reason="offline: what they switch off would reach nothing"
+        ),
     ),
 )

@@ -1,20 +1,12 @@
 """Codex, run as `codex exec` and pointed at the gateway by a provider in its configuration.
 
-Its tools, prompt and features are as shipped. It speaks responses alone.
+Its tools, prompt and features are as shipped. It speaks responses alone. Of tokens it prints one number,
+input that was not cached and output together, which is no total to compare.
 """
 
-import re
 from typing import Any
 
-from orchestrator.adapter import (
-    Adapter,
-    CliUsage,
-    Deviation,
-    Launch,
-    LaunchContext,
-    McpSettings,
-    SettingsPlace,
-)
+from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext, McpSettings, SettingsPlace
 
 PROVIDER = "cab"
 KEY = "CAB_API_KEY"
@@ -52,6 +44,7 @@ def mcp_server(name: str, command: tuple[str, ...]) -> dict[str, Any]:
 ADAPTER = Adapter(
     name="codex",
     version="0.171.0",
+    licence="Apache-2.0",
     launch=launch,
     wire="responses",
     tty=True,
@@ -66,10 +59,12 @@ ADAPTER = Adapter(
         ),
         Deviation(
             what="--dangerously-bypass-approvals-and-sandbox",
-            reason="headless: nobody approves a command; the cell's container is the sandbox, in which the CLI's "
-            "own cannot be set up",
+            reason="headless: nobody approves a command; the cell's container is the sandbox, in which the "
+            "CLI's own cannot be set up",
         ),
-        Deviation(what="check_for_update_on_startup = false", reason="offline: there is nothing to update from"),
+        Deviation(
+            what="check_for_update_on_startup = false", reason="offline: there is nothing to update from"
+        ),
         Deviation(what="analytics.enabled = false", reason="offline: events would go nowhere"),
     ),
 )

@@ -41,6 +41,7 @@ def _tokens(said: str) -> tuple[int, int]:
 ADAPTER = Adapter(
     name="copilot",
     version="1.0.102",
+    licence="proprietary",
     launch=launch,
     rules_file="AGENTS.md",
     wire="chat",

@@ -35,9 +35,30 @@ def launch(context: LaunchContext) -> Launch:
     )
 
 
+def reported_usage(printed: str) -> CliUsage | None:
+    """What its last event says of the model that its first one names. Its own count of output leaves thoughts
+    out, and its total does not.
+    """
+    model, found = None, None
+    for line in printed.splitlines():
+        try:
+            event = json.loads(line)
+            match event["type"]:
+                case "init":
+                    model = event["model"]
+                case "result":
+                    stats = event["stats"]["models"][model]
+                    given = int(stats["input_tokens"])
+                    found = CliUsage(input=given, output=int(stats["total_tokens"]) - given)
+        except (ValueError, TypeError, KeyError, RecursionError):
+            continue  # A line of another kind, or what an agent made look like one.
+    return found
+
+
 ADAPTER = Adapter(
     name="gemini-cli",
     version="0.61.0",
+    licence="Apache-2.0",
     launch=launch,
     wire="gemini",
     tty=False,
@@ -45,6 +66,7 @@ ADAPTER = Adapter(
     settings=PLACE,
     mcp=McpSettings(PLACE),
     args_at=1,
+    reported_usage=reported_usage,
     deviations=(
         Deviation(
             what="GOOGLE_GEMINI_BASE_URL and --model name the measured endpoint and model, by an API key",

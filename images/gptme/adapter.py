@@ -23,6 +23,7 @@ def launch(context: LaunchContext) -> Launch:
 ADAPTER = Adapter(
     name="gptme",
     version="0.35.1",
+    licence="MIT",
     launch=launch,
     rules_file="AGENTS.md",
     wire="chat",
@@ -34,8 +35,8 @@ ADAPTER = Adapter(
         ),
         Deviation(
             what="--non-interactive",
-            reason="headless: it would confirm each tool call and ask for the next prompt. Its own prompt then "
-            "says that nobody answers",
+            reason="headless: it would confirm each tool call and ask for the next prompt. Its own prompt "
+            "then says that nobody answers",
         ),
         Deviation(
             what="GPTME_TIKTOKEN_TIMEOUT=0",

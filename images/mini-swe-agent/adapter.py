@@ -2,7 +2,8 @@
 variables.
 
 All else is as shipped: prompt, its one tool, retries, trajectory (in HOME). Its exit code is 0 also where it
-gave up; whether a model answered is known from the gateway. Any other code is a crash or a model out of reach.
+gave up; whether a model answered is known from the gateway. Any other code is a crash, or a model that is out
+of reach.
 """
 
 from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext
@@ -27,6 +28,7 @@ def launch(context: LaunchContext) -> Launch:
 ADAPTER = Adapter(
     name="mini-swe-agent",
     version="2.4.6",
+    licence="MIT",
     launch=launch,
     wire="chat",
     tty=True,

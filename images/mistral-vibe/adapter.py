@@ -56,6 +56,7 @@ def _ended(text: str) -> str:
 ADAPTER = Adapter(
     name="mistral-vibe",
     version="3.0.2",
+    licence="Apache-2.0",
     launch=launch,
     rules_file="AGENTS.md",
     wire="chat",

@@ -25,6 +25,21 @@ def launch(context: LaunchContext) -> Launch:
     )
 
 
+def render(line: str) -> str:
+    """The words of the model as they come, its tool calls and their results."""
+    event = json.loads(line)
+    match event["type"]:
+        case "message_update" if event["assistantMessageEvent"]["type"] in ("text_delta", "thinking_delta"):
+            return str(event["assistantMessageEvent"]["delta"])
+        case "message_end" if event["message"]["role"] == "assistant":
+            return f"{event['message'].get('errorMessage', '')}\n"
+        case "tool_execution_start":
+            return f"\x1b[36m{event['toolName']}\x1b[0m {json.dumps(event['args'], ensure_ascii=False)}\n"
+        case "tool_execution_end":
+            return "".join(f"{part['text']}\n" for part in event["result"]["content"] if "text" in part)
+    return ""
+
+
 def reported_usage(printed: str) -> CliUsage | None:
     """The sum of the finished messages of the model; None where the beginning of the events is lost."""
     events = [json.loads(line) for line in printed.split("\n") if line.strip()]
@@ -41,10 +56,12 @@ def reported_usage(printed: str) -> CliUsage | None:
 ADAPTER = Adapter(
     name="pi",
     version="1.6.0",
+    licence="MIT",
     launch=launch,
     rules_file="AGENTS.md",
     wire="chat",
     tty=False,
+    render=render,
     reported_usage=reported_usage,
     deviations=(
         Deviation(

@@ -1,6 +1,7 @@
 """Qwen Code, one-shot, its events as JSON lines: as text it shows nothing of its work but its last words."""
 
 import json
+from typing import Any
 
 from orchestrator.adapter import Adapter, CliUsage, Deviation, Launch, LaunchContext
 
@@ -22,6 +23,28 @@ def launch(context: LaunchContext) -> Launch:
     )
 
 
+def render(line: str) -> str:
+    """Each message once it is whole: the words of the model, its tool calls and their results."""
+    event = json.loads(line)
+    if event["type"] not in ("assistant", "user"):
+        return ""
+    content = event["message"]["content"]
+    return content if isinstance(content, str) else "".join(map(_shown, content))
+
+
+def _shown(part: dict[str, Any]) -> str:
+    match part["type"]:
+        case "text" | "thinking":
+            return f"{part[part['type']]}\n"
+        case "tool_use":
+            return f"\x1b[36m{part['name']}\x1b[0m {json.dumps(part['input'], ensure_ascii=False)}\n"
+        case "tool_result" if isinstance(part["content"], str):
+            return f"{part['content']}\n"
+        case "tool_result":
+            return "".join(map(_shown, part["content"]))
+    return ""
+
+
 def reported_usage(printed: str) -> CliUsage | None:
     """The totals of the last event, which stands there only where the run ended by itself."""
     last = json.loads(printed.rstrip("\n").rpartition("\n")[2])
@@ -33,10 +56,12 @@ def reported_usage(printed: str) -> CliUsage | None:
 ADAPTER = Adapter(
     name="qwen-code",
     version="0.24.4",
+    licence="Apache-2.0",
     launch=launch,
     rules_file="AGENTS.md",
     wire="chat",
     tty=False,
+    render=render,
     reported_usage=reported_usage,
     # It has the tools of files and shell too.
     side_prompts=("managed memory extraction subagent",),
