@@ -15,6 +15,7 @@ from command import ENDED_S, PYTHON_TASK, REPO, Cab
 
 from orchestrator.paths import PLUGINS
 from orchestrator.plan.plugin import load_plugin
+from orchestrator.store.evidence import load_evidence
 from orchestrator.store.names import CellKey
 
 RULES = load_plugin(PLUGINS, "careful").rules
@@ -42,10 +43,12 @@ def record(cab: Cab, cli: str, stack: str) -> dict[str, Any]:
 
 
 def asked(cab: Cab, cli: str, stack: str) -> list[dict[str, Any]]:
-    """The bodies of the requests that the CLI sent of its main thread: those with the task in them."""
-    with gzip.open(cell_dir(cab, cli, stack) / "wire.jsonl.gz", "rt", encoding="utf-8") as lines:
-        bodies: list[dict[str, Any]] = [json.loads(line)["request"] for line in lines]
-    main = [body for body in bodies if "src/reverse.py" in words(body) and len(words(body)) > 2000]
+    """The bodies of the requests that the CLI sent of its main thread."""
+    place = cell_dir(cab, cli, stack)
+    with gzip.open(place / "wire.jsonl.gz", "rt", encoding="utf-8") as lines:
+        exchanges = [json.loads(line) for line in lines]
+    wanted = {call.index for call in load_evidence(place).calls if call.main}
+    main: list[dict[str, Any]] = [it["request"] for it in exchanges if it["index"] in wanted]
     assert main
     return main
 
