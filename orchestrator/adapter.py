@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from orchestrator.errors import InputError
 
@@ -30,13 +30,18 @@ them, or its output on a pipe as it is. The times are true in each.
 HOME = "/home/agent"
 WORKDIR = "/workdir"
 SOLUTION = "/solution"
+CONTAINER_ENV = {"HOME": HOME, "LANG": "C.UTF-8", "TERM": "xterm-256color"}
+"""What every CLI's environment has, beside what its launch adds."""
+
 GATEWAY_PORT = 8377
 GATEWAY_URL = f"http://127.0.0.1:{GATEWAY_PORT}"
 
 
 @dataclass(frozen=True)
 class LaunchContext:
-    """What an adapter knows when it builds a command line. Paths are inside the container."""
+    """What an adapter knows when it builds a command line. Paths are inside the container. `rules` is the
+    adapter's `rules_file` where the workdir has one.
+    """
 
     prompt: str
     model: str
@@ -44,6 +49,7 @@ class LaunchContext:
     base_url: str = GATEWAY_URL
     home: str = HOME
     workdir: str = WORKDIR
+    rules: str | None = None
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,34 @@ class Launch:
     argv: tuple[str, ...]
     env: dict[str, str] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SettingsPlace:
+    """Where a CLI reads settings: a file in HOME, TOML by its suffix and else JSON, or a variable of JSON."""
+
+    file: str | None = None
+    env: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ValueError unless it is one place."""
+        if (self.file is None) == (self.env is None):
+            raise ValueError("settings stand in a file or in a variable: give one of both")
+
+
+def mcp_servers(name: str, command: tuple[str, ...]) -> dict[str, Any]:
+    """One MCP server in the form that most CLIs share."""
+    return {"mcpServers": {name: {"command": command[0], "args": list(command[1:])}}}
+
+
+@dataclass(frozen=True)
+class McpSettings:
+    """How a CLI is told of an MCP server that speaks on stdin and stdout: by `entry`, settings for one server
+    of that name and command, at `place`.
+    """
+
+    place: SettingsPlace
+    entry: Callable[[str, tuple[str, ...]], dict[str, Any]] = mcp_servers
 
 
 @dataclass(frozen=True)
@@ -91,6 +125,10 @@ class Adapter:
     titles: it is sent to the cell's model, or refused as unknown for a CLI that does without it.
     `reported_usage` reads the CLI's own totals out of what it printed, None where that does not tell them.
     The text is hostile and bounded. They are a cross-check alone: what counts is the wire.
+    `rules_file` is the file of the workdir in which the CLI reads a project's rules; None of one that reads
+    none. Where it is not AGENTS.md, cab gives it the task's AGENTS.md under that name.
+    `settings`, `mcp` and `args_at` are for the plugins of a stack: where settings stand, how an MCP server is
+    named, at which place of argv arguments are put in. None of what a CLI does not take.
     `render` turns one line that the CLI printed, an event, into what a screen shows of it, with line ends; ""
     shows nothing. The line is hostile and bounded; where it raises, the line itself is shown. It is for a CLI
     that does not show its work under a terminal: `tty` is False.
@@ -114,6 +152,10 @@ class Adapter:
     exit_code_tells: bool = True
     other_models: OtherModels = "redirect"
     reported_usage: Callable[[str], CliUsage | None] | None = None
+    rules_file: str | None = None
+    settings: SettingsPlace | None = None
+    mcp: McpSettings | None = None
+    args_at: int | None = None
     render: Callable[[str], str] | None = None
     tool_calls: bool = True
     licence: str = ""

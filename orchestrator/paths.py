@@ -1,4 +1,4 @@
-"""Where cab's own files are (images, tasks, image lock, the built PID 1), and places as people type them."""
+"""Where cab's own files are (images, tasks, plugins, lock, built PID 1), and places as people type them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "images"
 TASKS = ROOT / "tasks"
+PLUGINS = ROOT / "plugins"
 IMAGES_LOCK = ROOT / "images.lock"
 INIT_BINARY = ROOT / "build" / "init"
 RESULTS = Path("results")

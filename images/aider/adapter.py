@@ -1,8 +1,9 @@
 """aider, run as its documentation says for scripts: one `--message`, every question answered with yes.
 
 All else is as shipped: repository map, edit format, lint, commits, its files and its line in the workdir. No
-file is named, so it takes those into the chat that the message or the model mentions. Its exit code is 0 also
-when no model answered; whether one did is known from the gateway. Any other code is a crash.
+file is named but that of the rules, so it takes those into the chat that the message or the model mentions.
+Its exit code is 0 also when no model answered; whether one did is known from the gateway. Any other code is a
+crash.
 """
 
 import re
@@ -17,8 +18,9 @@ def launch(context: LaunchContext) -> Launch:
     """Run one prompt to its end in the mode that people see."""
     # Joined, since a prompt may begin with a dash.
     argv = ("aider", "--model", f"openai/{context.model}", "--yes-always", "--no-analytics")
+    rules = ("--read", context.rules) if context.rules else ()
     return Launch(
-        argv=(*argv, f"--message={context.prompt}"),
+        argv=(*argv, *rules, f"--message={context.prompt}"),
         env={"OPENAI_API_BASE": f"{context.base_url}/v1", "OPENAI_API_KEY": context.credential},
     )
 
@@ -51,6 +53,8 @@ ADAPTER = Adapter(
     wire="chat",
     tool_calls=False,
     tty=True,
+    rules_file="AGENTS.md",
+    args_at=1,
     state_globs=("/.aider.chat.history.md", "/.aider.input.history", "/.aider.tags.cache.v*/"),
     state_lines={".gitignore": (".aider*", ".env")},
     reported_usage=reported_usage,
@@ -62,6 +66,10 @@ ADAPTER = Adapter(
         Deviation(
             what="the model is openai/<id>, at the measured endpoint",
             reason="the endpoint is what is measured, and no other can be reached",
+        ),
+        Deviation(
+            what="--read AGENTS.md, where the workdir has one",
+            reason="aider looks for no file of rules by itself, and each CLI is to get the task's",
         ),
         Deviation(what="--yes-always", reason="headless: nobody answers a question, and aider would wait"),
         Deviation(

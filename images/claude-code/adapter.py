@@ -6,7 +6,15 @@ a request for its small model goes to the cell's model.
 
 import json
 
-from orchestrator.adapter import Adapter, CliUsage, Deviation, Launch, LaunchContext
+from orchestrator.adapter import (
+    Adapter,
+    CliUsage,
+    Deviation,
+    Launch,
+    LaunchContext,
+    McpSettings,
+    SettingsPlace,
+)
 
 _OFF = {"DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1", "DISABLE_ERROR_REPORTING": "1"}
 
@@ -67,6 +75,10 @@ ADAPTER = Adapter(
     render=render,
     # It ends with 1 where the model refused, which is an answer.
     exit_code_tells=False,
+    rules_file="CLAUDE.md",
+    settings=SettingsPlace(file=".claude/settings.json"),
+    mcp=McpSettings(SettingsPlace(file=".claude.json")),
+    args_at=1,
     reported_usage=reported_usage,
     deviations=(
         Deviation(

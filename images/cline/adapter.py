@@ -37,6 +37,7 @@ ADAPTER = Adapter(
     version="3.0.65",
     licence="Apache-2.0",
     launch=launch,
+    rules_file="AGENTS.md",
     wire="chat",
     tty=True,
     exit_code_tells=False,  # measured: 1 also when the model refuses, which cline asks three times

@@ -4,10 +4,13 @@ Its tools, prompt and features are as shipped. It speaks responses alone. Of tok
 input that was not cached and output together, which is no total to compare.
 """
 
-from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext
+from typing import Any
+
+from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext, McpSettings, SettingsPlace
 
 PROVIDER = "cab"
 KEY = "CAB_API_KEY"
+PLACE = SettingsPlace(file=".codex/config.toml")
 
 
 def launch(context: LaunchContext) -> Launch:
@@ -33,6 +36,11 @@ enabled = false
     )
 
 
+def mcp_server(name: str, command: tuple[str, ...]) -> dict[str, Any]:
+    """One MCP server, as Codex's configuration names it."""
+    return {"mcp_servers": {name: {"command": command[0], "args": list(command[1:])}}}
+
+
 ADAPTER = Adapter(
     name="codex",
     version="0.171.0",
@@ -40,6 +48,10 @@ ADAPTER = Adapter(
     launch=launch,
     wire="responses",
     tty=True,
+    rules_file="AGENTS.md",
+    settings=PLACE,
+    mcp=McpSettings(PLACE, mcp_server),
+    args_at=2,
     deviations=(
         Deviation(
             what="one provider is configured: the measured endpoint",

@@ -43,6 +43,7 @@ ADAPTER = Adapter(
     version="1.0.102",
     licence="proprietary",
     launch=launch,
+    rules_file="AGENTS.md",
     wire="chat",
     tty=True,
     reported_usage=reported_usage,

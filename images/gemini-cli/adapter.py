@@ -6,8 +6,17 @@ requests for its small models go to the cell's model.
 
 import json
 
-from orchestrator.adapter import Adapter, CliUsage, Deviation, Launch, LaunchContext
+from orchestrator.adapter import (
+    Adapter,
+    CliUsage,
+    Deviation,
+    Launch,
+    LaunchContext,
+    McpSettings,
+    SettingsPlace,
+)
 
+PLACE = SettingsPlace(file=".gemini/settings.json")
 SETTINGS = {
     "security": {"auth": {"selectedType": "gemini-api-key"}},
     "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
@@ -69,6 +78,10 @@ ADAPTER = Adapter(
     wire="gemini",
     tty=False,
     render=render,
+    rules_file="GEMINI.md",
+    settings=PLACE,
+    mcp=McpSettings(PLACE),
+    args_at=1,
     reported_usage=reported_usage,
     deviations=(
         Deviation(

@@ -25,6 +25,7 @@ ADAPTER = Adapter(
     version="0.35.1",
     licence="MIT",
     launch=launch,
+    rules_file="AGENTS.md",
     wire="chat",
     tty=True,
     exit_code_tells=False,

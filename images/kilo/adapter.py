@@ -41,6 +41,7 @@ def launch(context: LaunchContext) -> Launch:
 ADAPTER = Adapter(
     name="kilo",
     version="7.7.7",
+    rules_file="AGENTS.md",
     licence="MIT",
     launch=launch,
     wire="chat",

@@ -58,6 +58,7 @@ ADAPTER = Adapter(
     version="3.0.2",
     licence="Apache-2.0",
     launch=launch,
+    rules_file="AGENTS.md",
     wire="chat",
     tty=False,
     render=render,

@@ -38,6 +38,7 @@ def launch(context: LaunchContext) -> Launch:
 ADAPTER = Adapter(
     name="nanocoder",
     version="1.30.0",
+    rules_file="AGENTS.md",
     licence="MIT",
     launch=launch,
     wire="chat",

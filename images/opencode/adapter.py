@@ -5,13 +5,15 @@ nothing: what opencode then uses is built in.
 """
 
 import json
+from typing import Any
 
-from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext
+from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext, McpSettings, SettingsPlace
 
 PROVIDER = "cab"
 # An endpoint does not tell these; without them opencode would never compact a long conversation.
 CONTEXT_TOKENS = 200_000
 OUTPUT_TOKENS = 32_000
+CONFIG = "OPENCODE_CONFIG_CONTENT"
 
 
 def launch(context: LaunchContext) -> Launch:
@@ -35,8 +37,13 @@ def launch(context: LaunchContext) -> Launch:
     }
     return Launch(
         argv=("opencode", "run", "-m", model, "--", context.prompt),
-        env={"OPENCODE_CONFIG_CONTENT": json.dumps(config, separators=(",", ":"))},
+        env={CONFIG: json.dumps(config, separators=(",", ":"))},
     )
+
+
+def mcp_server(name: str, command: tuple[str, ...]) -> dict[str, Any]:
+    """One MCP server, as opencode's configuration names it."""
+    return {"mcp": {name: {"type": "local", "command": list(command)}}}
 
 
 ADAPTER = Adapter(
@@ -46,6 +53,10 @@ ADAPTER = Adapter(
     launch=launch,
     wire="chat",
     tty=True,
+    rules_file="AGENTS.md",
+    settings=SettingsPlace(env=CONFIG),
+    mcp=McpSettings(SettingsPlace(env=CONFIG), mcp_server),
+    args_at=2,
     state_globs=(".git/opencode", ".git/opencode/**"),
     deviations=(
         Deviation(

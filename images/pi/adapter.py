@@ -58,6 +58,7 @@ ADAPTER = Adapter(
     version="1.6.0",
     licence="MIT",
     launch=launch,
+    rules_file="AGENTS.md",
     wire="chat",
     tty=False,
     render=render,

@@ -21,8 +21,8 @@ from typing import Protocol
 from orchestrator.adapter import Wire
 from orchestrator.gateway.scripts import SCRIPTED_WIRE, ScriptKind
 from orchestrator.gateway.translate import reaches
-from orchestrator.plan.spec import EMBEDDED_MODELS, ModelSpec, Point, SweepSpec
-from orchestrator.store.names import NO_MODEL, CellKey
+from orchestrator.plan.spec import EMBEDDED_MODELS, FACTORY, ModelSpec, Point, SweepSpec
+from orchestrator.store.names import NO_MODEL, NO_STACK, CellKey
 
 
 class UsesModel(Protocol):
@@ -96,28 +96,31 @@ def expand(
     tasks: Sequence[str],
     env: Mapping[str, str],
     unfit: Mapping[str, str] = MappingProxyType({}),
+    untaken: Mapping[tuple[str, str], str] = MappingProxyType({}),
     unavailable: Mapping[str, str] = MappingProxyType({}),
 ) -> Plan:
     """All cells of a sweep. `clis` holds an adapter for each CLI, `tasks` the names that the globs match.
 
     A CLI that uses no model has one cell a task, of model `none`. A model is skipped whose endpoint lacks an
     environment variable, speaks a wire to which the CLI's is not translated or has no word for one of its
-    settings, and so is a local one that `unfit` has a reason for, by id. A CLI that cannot run, for a reason
-    that `unavailable` has by its name, is skipped with every model. What the spec excludes is no cell.
+    settings, and so is a local one that `unfit` has a reason for, by id, and a stack of which `untaken` says,
+    by CLI and stack, why the CLI takes none of it. A CLI that cannot run, for a reason that `unavailable` has
+    by its name, is skipped with every model. What the spec excludes is no cell.
     """
     runnable: dict[CellKey, str | None] = {}
     skipped: list[tuple[str, str]] = []
     for cli in spec.clis:
         for model_id, endpoint, reason in _models(spec, clis.get(cli), env, unfit, unavailable.get(cli)):
-            for task in tasks:
+            for task, stack in product(tasks, spec.stack_names):
+                if spec.excludes((cli, model_id, task, shown_stack(stack))):
+                    continue
+                why_not = reason or untaken.get((cli, stack))
                 for run in range(1, spec.runs + 1):
-                    if spec.excludes((cli, model_id, task)):
-                        continue
-                    key = CellKey(cli, model_id, task, run)
-                    if reason is None:
+                    key = CellKey(cli, model_id, task, run, stack)
+                    if why_not is None:
                         runnable[key] = endpoint
                     else:
-                        skipped.append((key.cell_id(sweep_id), reason))
+                        skipped.append((key.cell_id(sweep_id), why_not))
     order = interleave(runnable, spec.seed)
     cells = tuple(PlannedCell(key.cell_id(sweep_id), key, runnable[key], at) for at, key in enumerate(order))
     return Plan(cells, tuple(sorted(skipped)))
@@ -126,7 +129,13 @@ def expand(
 def points(spec: SweepSpec, clis: Mapping[str, UsesModel], tasks: Sequence[str]) -> Iterator[Point]:
     """The whole matrix, with what the spec excludes."""
     for cli in spec.clis:
-        yield from product((cli,), _asked(spec, clis.get(cli)), tasks)
+        asked = _asked(spec, clis.get(cli))
+        yield from product((cli,), asked, tasks, map(shown_stack, spec.stack_names))
+
+
+def shown_stack(stack: str) -> str:
+    """A cell's stack as a sweep file names it."""
+    return FACTORY if stack == NO_STACK else stack
 
 
 def _asked(spec: SweepSpec, adapter: UsesModel | None) -> list[str]:

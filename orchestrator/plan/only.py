@@ -1,7 +1,7 @@
 """`--only GLOB`: which cells of a sweep one call is about.
 
 A glob is held against a cell's id as tables print it, with or without its sweep before it and its run after
-it: `opencode/*`, `*/polyglot/*`, `*#run2`. A `*` goes across slashes.
+it: `opencode/*`, `*/polyglot/*`, `*+careful`, `*#run2`. A `*` goes across slashes.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from orchestrator.errors import InputError
 from orchestrator.nearest import nearest
 from orchestrator.plan.expand import Plan, PlannedCell
+from orchestrator.store.names import NO_STACK
 
 _KNOWN = 5
 """Globs that are named where none is near."""
@@ -56,6 +57,7 @@ def _nearest(glob: str, cells: Iterable[PlannedCell]) -> str:
             f"*/{key.task}",
             f"{key.cli}/{key.model}/*",
             key.matrix_id().rpartition("#")[0],
+            *([] if key.stack == NO_STACK else [f"*+{key.stack}", f"{key.cli}/*+{key.stack}"]),
         )
     )
     return nearest(glob, near, otherwise=f"as one of: {', '.join(list(known)[:_KNOWN])}")

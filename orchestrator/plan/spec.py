@@ -14,11 +14,8 @@ from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
-    PlainSerializer,
     ValidationError,
     model_validator,
 )
@@ -31,65 +28,19 @@ from orchestrator.gateway.local.registry import check_name as check_local
 from orchestrator.gateway.scripts import ScriptKind
 from orchestrator.gateway.settings import GenerationSettings
 from orchestrator.nearest import nearest
+from orchestrator.plan.fields import Model, Size, distinct, matching, named
 from orchestrator.plan.yaml import Document, Path_, load
 from orchestrator.sandbox.contract import Limits
-from orchestrator.store.names import NO_MODEL, check_name
+from orchestrator.store.names import NO_MODEL, NO_STACK
 
 EMBEDDED = "embedded/"
 EMBEDDED_MODELS: dict[str, ScriptKind] = {f"{EMBEDDED}{kind}": kind for kind in get_args(ScriptKind)}
 """Scripted models that the gateway serves itself, by id."""
 
-_UNITS = {
-    "B": 1,
-    "KiB": 2**10,
-    "MiB": 2**20,
-    "GiB": 2**30,
-    "TiB": 2**40,
-    "kB": 10**3,
-    "MB": 10**6,
-    "GB": 10**9,
-    "TB": 10**12,
-}
-_SIZE = re.compile(rf"([0-9]+(?:\.[0-9]+)?) ?({'|'.join(_UNITS)})")
 _SWEEP_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _CLI_PATTERN = re.compile(r"[A-Za-z0-9._*?\[\]!-]+")
 _TASK_PATTERN = re.compile(r"[A-Za-z0-9._/*?\[\]!-]+")
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-def _bytes(size: object) -> object:
-    if isinstance(size, str) and (match := _SIZE.fullmatch(size)):
-        return int(float(match[1]) * _UNITS[match[2]])
-    raise ValueError(f"{size!r} is no size; write a number with a unit, as 4GiB")
-
-
-def _matching(pattern: re.Pattern[str], what: str) -> AfterValidator:
-    def check(text: str) -> str:
-        if not pattern.fullmatch(text):
-            raise ValueError(f"{text!r} is no {what}")
-        return text
-
-    return AfterValidator(check)
-
-
-def _name(what: str) -> AfterValidator:
-    def check(name: str) -> str:
-        try:
-            return check_name(name, what)
-        except InputError as error:
-            raise ValueError(f"{error.thing}; {error.mend}") from None
-
-    return AfterValidator(check)
-
-
-def _distinct(items: tuple[Any, ...]) -> tuple[Any, ...]:
-    seen = set()
-    for item in items:
-        name = getattr(item, "id", item)
-        if name in seen:
-            raise ValueError(f"{name!r} is there twice")
-        seen.add(name)
-    return items
 
 
 def _url(url: str) -> str:
@@ -101,31 +52,27 @@ def _url(url: str) -> str:
     return url
 
 
-Point = tuple[str, str, str]
-"""CLI, model and task of a cell."""
+Point = tuple[str, str, str, str]
+"""CLI, model, task and stack of a cell."""
+
+FACTORY: Literal["factory"] = "factory"
+"""The CLI as shipped: in a sweep's `stacks`, the one without plugins."""
 
 Requirement = Literal["tokens.wire", "price"]
 """What has to be measured: tokens on the wire, for a cell to count; a price, for the sweep to start."""
-
-Size = Annotated[int, BeforeValidator(_bytes), PlainSerializer("{}B".format, return_type=str)]
-"""Bytes; in a file, and in a stored spec, a text with its unit."""
-
-
-class Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, defer_build=True)
 
 
 class EnvName(Model):
     """The name of an environment variable that holds a value."""
 
-    env: Annotated[str, _matching(_ENV_NAME, "name of an environment variable")]
+    env: Annotated[str, matching(_ENV_NAME, "name of an environment variable")]
 
 
 class BaseUrl(Model):
     """An endpoint's URL: written out, or in an environment variable."""
 
     url: Annotated[str, AfterValidator(_url)] | None = None
-    env: Annotated[str, _matching(_ENV_NAME, "name of an environment variable")] | None = None
+    env: Annotated[str, matching(_ENV_NAME, "name of an environment variable")] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -181,7 +128,7 @@ class ModelSpec(Model):
     alone.
     """
 
-    id: Annotated[str, _name("model")]
+    id: Annotated[str, named("model")]
     endpoint: str | None = None
     price: PriceSpec | None = None
     settings: GenerationSettings = Field(default_factory=GenerationSettings)
@@ -227,41 +174,73 @@ class LimitSpec(Spending):
         )
 
 
+def _stack_name(name: str) -> str:
+    if "/" in name or name in (FACTORY, NO_STACK):
+        raise ValueError(f"{name!r} cannot name a stack of plugins")
+    return name
+
+
+def _part_of_a_path(name: str) -> str:
+    if "/" in name:
+        raise ValueError(f"{name!r} holds a '/'; a plugin is one folder under plugins/")
+    return name
+
+
+class StackSpec(Model):
+    """A stack by name, with its plugins in their order. The plain text `factory` is the CLI as shipped."""
+
+    name: Annotated[str, named("stack"), AfterValidator(_stack_name)]
+    plugins: Annotated[
+        tuple[Annotated[str, named("plugin"), AfterValidator(_part_of_a_path)], ...],
+        Field(min_length=1),
+        AfterValidator(distinct),
+    ]
+
+    @property
+    def id(self) -> str:
+        """The stack's name as a cell has it."""
+        return self.name
+
+
 class Exclusion(Model):
     """Cells that a sweep leaves out: those of which every given glob matches its part."""
 
     cli: str | None = None
     model: str | None = None
     task: str | None = None
+    stack: str | None = None
 
     @model_validator(mode="after")
     def _some(self) -> Exclusion:
         if not self.model_fields_set:
-            raise ValueError("give at least one of cli, model, task")
+            raise ValueError("give at least one of cli, model, task, stack")
         return self
 
     def covers(self, point: Point) -> bool:
-        globs = (self.cli, self.model, self.task)
+        globs = (self.cli, self.model, self.task, self.stack)
         return all(glob is None or fnmatchcase(name, glob) for name, glob in zip(point, globs, strict=True))
 
 
 class SweepSpec(Model):
     """One sweep. `timeout_s` overrides the tasks' own time limits; `retries` are of infrastructure faults."""
 
-    name: Annotated[str, _matching(_SWEEP_NAME, "name of a sweep (letters, digits and . _ -)")]
+    name: Annotated[str, matching(_SWEEP_NAME, "name of a sweep (letters, digits and . _ -)")]
     description: str = ""
     clis: Annotated[
-        tuple[Annotated[str, _matching(_CLI_PATTERN, "CLI's name or glob")], ...],
+        tuple[Annotated[str, matching(_CLI_PATTERN, "CLI's name or glob")], ...],
         Field(min_length=1),
-        AfterValidator(_distinct),
+        AfterValidator(distinct),
     ]
-    models: Annotated[tuple[ModelSpec, ...], AfterValidator(_distinct)] = ()
+    models: Annotated[tuple[ModelSpec, ...], AfterValidator(distinct)] = ()
     endpoints: dict[str, EndpointSpec] = Field(default_factory=dict)
     tasks: Annotated[
-        tuple[Annotated[str, _matching(_TASK_PATTERN, "task name or glob")], ...],
+        tuple[Annotated[str, matching(_TASK_PATTERN, "task name or glob")], ...],
         Field(min_length=1),
-        AfterValidator(_distinct),
+        AfterValidator(distinct),
     ]
+    stacks: Annotated[
+        tuple[Literal["factory"] | StackSpec, ...], Field(min_length=1), AfterValidator(distinct)
+    ] = (FACTORY,)
     exclude: tuple[Exclusion, ...] = ()
     runs: Annotated[int, Field(ge=1, le=1000)] = 1
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 1
@@ -270,8 +249,22 @@ class SweepSpec(Model):
     limits: LimitSpec = LimitSpec()
     timeout_s: Annotated[float, Field(gt=0, le=7 * 86400)] | None = None
     budget: Spending = Spending()
-    require: Annotated[tuple[Requirement, ...], AfterValidator(_distinct)] = ()
+    require: Annotated[tuple[Requirement, ...], AfterValidator(distinct)] = ()
     allow_unknown_price: bool = False
+
+    @property
+    def stack_names(self) -> list[str]:
+        """The stacks as cells name them."""
+        return [NO_STACK if isinstance(it, str) else it.name for it in self.stacks]
+
+    def only_stack(self, name: str) -> tuple[Literal["factory"] | StackSpec, ...]:
+        """`stacks` with the one alone that cells name so."""
+        return tuple(it for it in self.stacks if name == (NO_STACK if isinstance(it, str) else it.name))
+
+    @property
+    def plugins(self) -> dict[str, tuple[str, ...]]:
+        """The plugins of each stack, by the stack's name."""
+        return {stack.name: stack.plugins for stack in self.stacks if isinstance(stack, StackSpec)}
 
     @property
     def needs_prices(self) -> bool:
@@ -326,6 +319,15 @@ class LoadedSpec:
                     place=self.document.place(("clis", index)),
                     mend=f"add models: [{next(iter(EMBEDDED_MODELS))}], or another model",
                 )
+
+    def require_plugins(self, known: Iterable[str]) -> None:
+        """Raise InputError, with the line and the nearest known name, for a plugin that is none."""
+        names = sorted(known)
+        for index, stack in enumerate(self.spec.stacks):
+            for number, name in enumerate(() if isinstance(stack, str) else stack.plugins):
+                if name not in names:
+                    place = self.document.place(("stacks", index, "plugins", number))
+                    raise InputError(f"unknown plugin {name!r}", place=place, mend=nearest(name, names))
 
     def require_exclusions(self, points: Iterable[Point]) -> None:
         """Raise InputError, with the line, for an exclusion that covers none of the matrix's points."""
@@ -469,6 +471,7 @@ def _known_keys(at: Path_) -> list[str]:
         "limits": LimitSpec,
         "endpoints": EndpointSpec,
         "exclude": Exclusion,
+        "stacks": StackSpec,
         "budget": Spending,
     }
     if not at:

@@ -19,8 +19,8 @@ _KEY = re.compile(r"^\s*([\w\-\"'. ]+?)\s*=")
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
-def load_toml(path: Path, model: type[ModelT]) -> ModelT:
-    """Read `path` into `model`.
+def load_toml(path: Path, model: type[ModelT], *, docs: str = "docs/tasks.md") -> ModelT:
+    """Read `path` into `model`. `docs` is where its form is told.
 
     Raises InputError when the file cannot be read, is no TOML, or holds an unknown key or a bad value.
     """
@@ -35,10 +35,10 @@ def load_toml(path: Path, model: type[ModelT]) -> ModelT:
     except ValidationError as error:
         # A misspelt key is also a missing one: say the more telling of the two.
         errors = sorted(error.errors(), key=lambda item: item["type"] != "extra_forbidden")
-        raise _explain(path, text, model, errors[0]) from error
+        raise _explain(path, text, model, errors[0], docs) from error
 
 
-def _explain(path: Path, text: str, model: type[BaseModel], error: ErrorDetails) -> InputError:
+def _explain(path: Path, text: str, model: type[BaseModel], error: ErrorDetails, docs: str) -> InputError:
     loc = tuple(str(part) for part in error["loc"])
     place = f"{path}:{line_of(text, loc)}"
     field = ".".join(loc) or "the file"
@@ -46,10 +46,10 @@ def _explain(path: Path, text: str, model: type[BaseModel], error: ErrorDetails)
     if error["type"] == "extra_forbidden":
         return InputError(f"{field} is not known", place=place, mend=nearest(loc[-1], known))
     if error["type"] == "missing":
-        return InputError(f"{field} is missing", place=place, mend="add it; see docs/tasks.md")
+        return InputError(f"{field} is missing", place=place, mend=f"add it; see {docs}")
     what = error["msg"].removeprefix("Value error, ")
     got = "" if isinstance(error["input"], dict) else f"got {error['input']!r}"
-    return InputError(f"{field}: {what}", place=place, mend=got or "see docs/tasks.md")
+    return InputError(f"{field}: {what}", place=place, mend=got or f"see {docs}")
 
 
 def line_of(text: str, loc: tuple[str, ...]) -> int:

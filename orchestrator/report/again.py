@@ -59,6 +59,7 @@ def alone(record: CellRecord, spec: SweepSpec) -> dict[str, Any]:
             "tasks": (identity.task,),
             # An exclusion that matches no cell is refused, and this one cell was not left out.
             "exclude": (),
+            "stacks": spec.only_stack(identity.stack),
             "runs": 1,
             "concurrency": 1,
             "seed": 0,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,7 +39,7 @@ from orchestrator.run.outcome import TABLE, with_cause
 from orchestrator.store.cells import read_cell
 from orchestrator.store.evidence import load_evidence, load_facts
 from orchestrator.store.published import ROW_FILE
-from orchestrator.store.record import CellRecord, ImportedCell
+from orchestrator.store.record import CellRecord, Identity, ImportedCell
 from scorers.evidence import OTHER_MODEL, Evidence, ModelCall, TestResult, Verification
 
 MAX_TAIL_LINES = 20
@@ -321,10 +322,24 @@ def _print_provenance(out: Console, record: CellRecord) -> None:
         _field(out, "", f"set by the sweep: {json.dumps(identity.settings_set)}")
     for own in identity.settings_overridden:
         _field(out, "", f"the CLI had asked for: {json.dumps(own)}")
+    if identity.rules_file is not None:
+        _field(out, "rules", f"in {identity.rules_file} of the workdir, before the CLI started")
+    _print_stack(out, identity)
     for item in identity.deviations:
         _field(out, "deviates", f"{item.what} ({item.reason})")
     commit = f"commit {identity.cab.commit[:12]}" if identity.cab.commit else "no commit"
     _field(out, "cab", f"{identity.cab.version}, {commit}{', changed since' if identity.cab.dirty else ''}")
+
+
+def _print_stack(out: Console, identity: Identity) -> None:
+    for index, plugin in enumerate(identity.plugins):
+        name = f"{plugin.name} ({plugin.kind}, {plugin.digest})"
+        said = name if plugin.skipped is None else f"without {name}: {plugin.skipped}"
+        _field(out, "" if index else "stack", f"{'' if index else identity.stack + ': '}{said}")
+    if identity.plugin_env_keys:
+        _field(out, "", f"variables: {' '.join(identity.plugin_env_keys)}")
+    if identity.plugin_args:
+        _field(out, "", f"arguments: {shlex.join(identity.plugin_args)}")
 
 
 def _print_files(out: Console, record: CellRecord, cell_dir: Path) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from orchestrator.run.outcome import TABLE
 from orchestrator.store.index import IndexEntry
+from orchestrator.store.names import NO_STACK
 from scorers.aggregate import MIN_COVERAGE, Group, Row, aggregate
 
 MIN_RUNS = 3
@@ -19,7 +20,7 @@ _WEAKEST_FIRST = ("pipeline_only", "imported", "provisional", "citable")
 
 @dataclass(frozen=True)
 class Pair:
-    """The rates of one CLI × model.
+    """The rates of one CLI × model; a CLI with a stack stands beside the one without.
 
     `claim` is the weakest of its cells', or `unranked` where each cell is citable and the rate is not: fewer
     than 3 runs of a task, or coverage below 95 %.
@@ -29,12 +30,17 @@ class Pair:
     claim: str
 
 
+def contestant(entry: IndexEntry) -> str:
+    """Whose rates a cell belongs to: its CLI's, or with a stack those of the two together."""
+    return entry.cli if entry.stack == NO_STACK else f"{entry.cli}+{entry.stack}"
+
+
 def row_of(entry: IndexEntry) -> Row:
     """One finished cell as a row; whether it counts is the outcome table's word of today."""
     rule = TABLE[entry.outcome]
     counted = rule.counted and entry.passed is not None
     return Row(
-        cli=entry.cli,
+        cli=contestant(entry),
         model=entry.model,
         task=entry.task,
         run=entry.run,
@@ -53,7 +59,7 @@ def pairs(entries: Iterable[IndexEntry]) -> list[Pair]:
     cells: dict[str, list[IndexEntry]] = defaultdict(list)
     for entry in entries:
         rows.append(row_of(entry))
-        cells[f"{entry.cli} × {entry.model}"].append(entry)
+        cells[f"{contestant(entry)} × {entry.model}"].append(entry)
     groups = aggregate(rows, "pair").groups
     return [Pair(group, _claim(group, cells[group.name])) for group in groups]
 

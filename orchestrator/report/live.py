@@ -33,7 +33,7 @@ from orchestrator.report.text import (
 )
 from orchestrator.run.outcome import TABLE, Outcome, with_cause
 from orchestrator.store.index import IndexEntry
-from orchestrator.store.names import NO_MODEL
+from orchestrator.store.names import NO_MODEL, NO_STACK
 
 if TYPE_CHECKING:
     from orchestrator.run.start import Ready
@@ -146,9 +146,9 @@ def interruptible(sweep: Stoppable, view: StopView) -> Iterator[None]:
 
 
 def _name(cell: PlannedCell) -> str:
-    return f"{cell.key.cli} {cell.key.model} {cell.key.task}" + (
-        f" #{cell.key.run}" if cell.key.run > 1 else ""
-    )
+    key = cell.key
+    stack = "" if key.stack == NO_STACK else f" +{key.stack}"
+    return f"{key.cli} {key.model} {key.task}{stack}" + (f" #{key.run}" if key.run > 1 else "")
 
 
 def _left(forecast: Forecast) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from orchestrator.plan.expand import PlannedCell
+from orchestrator.plan.expand import PlannedCell, shown_stack
 from orchestrator.report.columns import Column, fit
 from orchestrator.report.table import print_skipped
-from orchestrator.report.text import console, plural, print_json
+from orchestrator.report.text import console, plural, print_json, safe_line
 from orchestrator.run.start import Matrix, Prepared, ended
+from orchestrator.store.names import NO_STACK
 from orchestrator.store.preflight import incompatible_cells
 
 _NAME_LEAST = 20
@@ -56,7 +57,13 @@ def _print(matrix: Matrix, cells: Sequence[PlannedCell], states: Mapping[str, st
             for cell in cells
         ]
         skipped = [{"cell_id": cell_id, "reason": reason} for cell_id, reason in plan.skipped]
-        print_json({"sweep_id": matrix.sweep_id, "cells": listed, "skipped": skipped})
+        less = [
+            {"cli": cli, "stack": stack, "plugin": plugin, "reason": reason}
+            for (cli, stack), plugins in matrix.plugins_skipped.items()
+            for plugin, reason in plugins
+        ]
+        data = {"sweep_id": matrix.sweep_id, "cells": listed, "skipped": skipped}
+        print_json(data | ({"plugins_skipped": less} if matrix.stacks else {}))
         return
     if states:
         cells = [cell for cell in cells if states[cell.cell_id] != LEFT_OUT]
@@ -70,6 +77,8 @@ def _print(matrix: Matrix, cells: Sequence[PlannedCell], states: Mapping[str, st
     ]
     if states:
         columns[-1] = Column("would", [states[cell.cell_id] for cell in cells], right=False)
+    if any(key.stack != NO_STACK for key in keys):
+        columns.insert(-1, Column("stack", [shown_stack(key.stack) for key in keys], right=False))
     if any(key.run > 1 for key in keys):
         columns.insert(-1, Column("run", [str(key.run) for key in keys]))
     out = console()
@@ -82,3 +91,6 @@ def _print(matrix: Matrix, cells: Sequence[PlannedCell], states: Mapping[str, st
     table, _ = fit(columns, f"{matrix.sweep_id}: {said}", out)
     out.print(table)
     print_skipped(plan.skipped, out)
+    for (cli, stack), plugins_less in matrix.plugins_skipped.items():
+        for plugin, reason in plugins_less:
+            out.print(safe_line(f"{cli}+{stack} runs without plugin {plugin}: {reason}"), soft_wrap=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 import scorers
 from orchestrator.report.builds import changes
-from orchestrator.report.groups import pairs, row_of
+from orchestrator.report.groups import contestant, pairs, row_of
 from orchestrator.store.cells import CellStore
 from orchestrator.store.endpoints import ENDPOINTS, read_windows
 from orchestrator.store.files import store_errors, write_durably
@@ -27,7 +27,8 @@ SUMMARY = "summary.json"
 def in_order(store: CellStore) -> list[IndexEntry]:
     """Finished cells by name."""
     return sorted(
-        store.finished().values(), key=lambda entry: (entry.cli, entry.model, entry.task, entry.run)
+        store.finished().values(),
+        key=lambda entry: (contestant(entry), entry.model, entry.task, entry.run),
     )
 
 

@@ -13,7 +13,7 @@ from orchestrator.gateway.contract import WindowReport
 from orchestrator.report.builds import print_changes
 from orchestrator.report.called import command
 from orchestrator.report.columns import Column, fit
-from orchestrator.report.groups import Pair, pairs
+from orchestrator.report.groups import Pair, contestant, pairs
 from orchestrator.report.legend import print_legend
 from orchestrator.report.summary import in_order, summary
 from orchestrator.report.text import (
@@ -35,7 +35,7 @@ from orchestrator.run.outcome import TABLE, with_cause
 from orchestrator.store.cells import CellStore
 from orchestrator.store.endpoints import read_windows
 from orchestrator.store.index import IndexEntry
-from orchestrator.store.names import NO_MODEL, NO_STACK
+from orchestrator.store.names import NO_MODEL
 from orchestrator.store.preflight import incompatible_cells, pair_of
 from orchestrator.store.record import SweepRecord
 from orchestrator.store.running import Runner
@@ -142,11 +142,13 @@ def _least(entry: IndexEntry) -> float:
 
 
 def _print_cells(sweep: SweepRecord, entries: list[IndexEntry], out: Console) -> None:
-    """One line a cell, under a line for its CLI × model, so that narrow terminals need not repeat these."""
+    """One line a cell, under one for its CLI (with its stack) × model, so that narrow terminals need not
+    repeat these.
+    """
     runs = any(entry.run > 1 for entry in entries)
     priced = any(entry.cost_usd is not None for entry in entries)
     rows: list[tuple[str, IndexEntry | None]] = []
-    for pair, of_pair in groupby(entries, key=lambda entry: f"{entry.cli} × {entry.model}"):
+    for pair, of_pair in groupby(entries, key=lambda entry: f"{contestant(entry)} × {entry.model}"):
         rows.append((pair, None))
         rows += [(f"  {_task(entry, runs)}", entry) for entry in of_pair]
 
@@ -203,9 +205,8 @@ def _tokens_a_pass(group: Group) -> str:
 
 
 def _task(entry: IndexEntry, runs: bool) -> str:
-    stack = "" if entry.stack == NO_STACK else f"+{entry.stack}"
     condition = "" if entry.condition is None else f"@{entry.condition}"
-    return f"{entry.task}{stack}{condition}" + (f" #{entry.run}" if runs else "")
+    return f"{entry.task}{condition}" + (f" #{entry.run}" if runs else "")
 
 
 def _outcome(entry: IndexEntry) -> str:

@@ -10,6 +10,7 @@ from orchestrator.adapter import Adapter
 from orchestrator.gateway.client import Gateway
 from orchestrator.gateway.local.server import LocalServer
 from orchestrator.gateway.settings import GenerationSettings
+from orchestrator.plan.plugin import Plugin
 from orchestrator.plan.spec import Requirement, Spending
 from orchestrator.plan.task import Task
 from orchestrator.run.grader import Grader
@@ -30,9 +31,9 @@ class Bench:
     `pins` says which image id each name stands for, `tags` which tag that image has, `call_retries` how often
     the gateway tries a failed model call again, `prices` what each model costs or why that is not known,
     `settings` what each model's requests are to ask for, `spending` what one cell may spend; `servers` are
-    those of local models. `unasked` are the endpoints, each with a model, that are not asked for the usage of
-    a stream: preflight found that they refuse it. `limit_grace_s` are the seconds that a CLI has to end by
-    itself once a call was refused since a limit was reached.
+    those of local models. `stacks` are the plugins of each stack. `unasked` are the endpoints, each with a
+    model, that are not asked for the usage of a stream: preflight found that they refuse it. `limit_grace_s`
+    are the seconds that a CLI has to end by itself once a call was refused since a limit was reached.
     """
 
     sweep_id: str
@@ -54,5 +55,6 @@ class Bench:
     settings: Mapping[str, GenerationSettings] = field(default_factory=dict)
     spending: Spending = field(default_factory=Spending)
     require: tuple[Requirement, ...] = ()
+    stacks: Mapping[str, tuple[Plugin, ...]] = field(default_factory=dict)
     unasked: frozenset[tuple[str, str]] = frozenset()
     span_exporter: SpanProcessor | None = None

@@ -20,16 +20,17 @@ from typing import Any
 
 from opentelemetry.sdk.trace import Span
 
-from orchestrator.adapter import HOME, SOLUTION, WORKDIR, Launch, LaunchContext
+from orchestrator.adapter import CONTAINER_ENV, HOME, SOLUTION, WORKDIR, Launch, LaunchContext
 from orchestrator.errors import CellFault, NotStarted
 from orchestrator.gateway.client import read_calls, read_wire, recorded_wire
 from orchestrator.gateway.contract import CellRoute, Replay
 from orchestrator.gateway.settings import AS_THE_CLI_ASKS
 from orchestrator.plan.expand import PlannedCell, Recorded
+from orchestrator.plan.stack import apply
+from orchestrator.run import home
 from orchestrator.run.bench import Bench
 from orchestrator.run.collect import cli_usage, documents, write_manifest
 from orchestrator.run.grader import agent_user
-from orchestrator.run.home import archive
 from orchestrator.run.outcome import (
     CLI_NOT_STARTED,
     REPLAY_DIFFERS,
@@ -42,7 +43,8 @@ from orchestrator.run.outcome import (
 from orchestrator.run.output import recorded
 from orchestrator.run.prices import price_of
 from orchestrator.run.script import build_script
-from orchestrator.run.workdir import Classifier, Difference, compare, copy_tree, give, scan
+from orchestrator.run.stack import Rules, lay_plugins, said_of
+from orchestrator.run.workdir import Classifier, Difference, Template, compare, copy_tree, scan
 from orchestrator.sandbox.contract import ContainerSpec, Mount, RunningContainer, TtySize
 from orchestrator.trace.anchor import Anchor
 from orchestrator.trace.recording import tail_of
@@ -120,6 +122,9 @@ class CellRun:
         known = "no_price" if isinstance(self._price, str) else "price"
         self._evidence[known] = self._price
         self._credential = f"cab-{token_hex(24)}"
+        self._plugins = self.bench.stacks.get(self.cell.key.stack, ())
+        self._rules = Rules.of(self._adapter, self._plugins)
+        self._mode = "stack" if self._plugins else "factory"
 
     def cancel(self) -> None:
         """Stop at once; `run` then raises Cancelled."""
@@ -162,9 +167,9 @@ class CellRun:
         with grader.scratch.cell(limits.scratch_bytes, limits.scratch_inodes, agent_user()[0]) as scratch:
             self._bounded = scratch.bounded
             with self._stage(tracer, Kind.TASK_SETUP):
-                launch = self._set_up(scratch.path)
+                self._set_up(scratch.path)
             with self._stage(tracer, Kind.ADAPTER_RUN):
-                agent = self._run_agent(scratch.path, launch, tracer)
+                agent = self._run_agent(scratch.path, self._launch(scratch.path, tracer), tracer)
             with self._stage(tracer, Kind.COLLECT):
                 difference = self._collect(scratch.path)
             outcome = agent
@@ -179,29 +184,33 @@ class CellRun:
         tracer.add(name, Kind.CLEANUP, cleanup_from, self._anchor.elapsed())
         return outcome
 
-    def _set_up(self, scratch: Path) -> Launch:
-        """Lay out workdir, HOME and the run directory, owned by the agent's user."""
-        user = agent_user()
-        copy_tree(self.bench.grader.template(self._task).path, scratch / "workdir", user)
-        launch = self._adapter.launch(
-            LaunchContext(prompt=self._task.instruction, model=self.cell.model, credential=self._credential)
-        )
-        home = scratch / "home"
-        home.mkdir(mode=0o700)
-        for name, content in launch.files.items():
-            file = home / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(content, "utf-8")
-        give(home, user)
+    def _set_up(self, scratch: Path) -> None:
+        """Lay out the workdir, owned by the agent's user, and the run directory."""
+        copy_tree(self._template().path, scratch / "workdir", agent_user())
         (scratch / "run").mkdir()
         if self._adapter.needs_solution:
             copy_tree(self._task.solution_dir, scratch / "solution")
-        return launch
+
+    def _template(self) -> Template:
+        return self.bench.grader.template(self._task, self._rules)
+
+    def _launch(self, scratch: Path, tracer: CellTracer) -> Launch:
+        """How the CLI is started, with its stack's plugins, whose files and HOME's are laid out."""
+        context = LaunchContext(
+            prompt=self._task.instruction,
+            model=self.cell.model,
+            credential=self._credential,
+            rules=self._rules.read_from(self._task.workdir),
+        )
+        with tracer.span(APPLIED_PLUGINS, Kind.TOOL_CALL) as span:
+            applied = apply(self._adapter, self._adapter.launch(context), self._plugins)
+            lay_plugins(scratch / "run", applied.plugins)
+            home.lay(scratch / "home", applied.launch.files, agent_user())
+            tracer.set(span, **said_of(self.cell.key.cli, applied, len(self._plugins)))
+        return applied.launch
 
     def _run_agent(self, scratch: Path, launch: Launch, tracer: CellTracer) -> Outcome:
         """Run the CLI to its end, metered; what it called is read even where the run failed."""
-        at = self._anchor.elapsed()
-        tracer.add(APPLIED_PLUGINS, Kind.TOOL_CALL, at, at, attributes={"tui": self.cell.key.cli, "count": 0})
         spec = self._agent_spec(scratch, launch)
         name = stage_name(Kind.CONTAINER, cli=self.cell.key.cli, task=self.cell.key.task)
         with tracer.span(name, Kind.CONTAINER, image_digest=spec.image_id) as span:
@@ -263,7 +272,7 @@ class CellRun:
             name=f"cab-{token_hex(6)}",
             image_id=self.bench.pins[self.cell.key.cli],
             argv=launch.argv,
-            env={"HOME": HOME, "LANG": "C.UTF-8", "TERM": "xterm-256color", **launch.env},
+            env={**CONTAINER_ENV, **launch.env},
             workdir=WORKDIR,
             user=agent_user(),
             mounts=tuple(mounts),
@@ -321,14 +330,16 @@ class CellRun:
 
     def _collect(self, scratch: Path) -> Difference:
         """Listings, diff, documents, final message, HOME."""
-        template, workdir = self.bench.grader.template(self._task), scratch / "workdir"
+        template, workdir = self._template(), scratch / "workdir"
         after = scan(workdir)
         classify = Classifier(template.path, self._adapter.state_globs, self._adapter.state_lines)
         difference = compare(template, workdir, after, classify)
         write_manifest(self.staging / "before.json", template.before)
         write_manifest(self.staging / "after.json", after)
         (self.staging / "diff.patch").write_bytes(difference.patch)
-        write_manifest(self.staging / "home.json", archive(scratch / "home", self.staging / "home.tar.gz"))
+        write_manifest(
+            self.staging / "home.json", home.archive(scratch / "home", self.staging / "home.tar.gz")
+        )
         self._evidence |= {
             "changes": difference.changes,
             "diff": difference.patch.decode("utf-8", "replace"),
@@ -387,7 +398,11 @@ class CellRun:
         self._check_cancelled()
         self.on_stage(kind)
         begin = self._anchor.elapsed()
-        with tracer.span(stage_name(kind, cli=self.cell.key.cli, task=self.cell.key.task), kind):
+        name = stage_name(kind, cli=self.cell.key.cli, task=self.cell.key.task)
+        attributes: dict[str, Value] = {}
+        if kind in (Kind.TASK_SETUP, Kind.ADAPTER_RUN):
+            attributes = {"plugin_stack": self.cell.key.stack, "behavior_mode": self._mode}
+        with tracer.span(name, kind, **attributes):
             yield
         if kind in (Kind.COLLECT, Kind.VERIFY, Kind.SCORE):
             self._phases[kind.value] = evidence.Span(start=begin, end=self._anchor.elapsed())

@@ -14,6 +14,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from orchestrator.plan.task import Task
+from orchestrator.run.stack import Rules
 from orchestrator.run.verify import OnStart, Verifier
 from orchestrator.run.workdir import Classifier, Difference, Template, compare, copy_tree, scan
 from orchestrator.sandbox.contract import Limits
@@ -28,6 +29,7 @@ OWN_SCRATCH_BYTES = 1 << 30
 """At least, for the templates of a run and the diffs under way, which no cell's limit is meant for."""
 
 AGENT_UID = 1000
+NO_RULES = Rules(None)
 
 
 def agent_user() -> tuple[int, int]:
@@ -48,7 +50,7 @@ class Grader:
     sweep_id: str
     owner: str
     limits: Limits = field(default_factory=Limits)
-    _templates: dict[str, Template] = field(default_factory=dict)
+    _templates: dict[tuple[str, tuple[tuple[str, bytes], ...]], Template] = field(default_factory=dict)
     _references: dict[str, bool] = field(default_factory=dict)
     _asking: dict[str, threading.Lock] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -59,14 +61,15 @@ class Grader:
         """Labels by which everything of this run is found again, whatever dies."""
         return {"cab": "1", "cab.sweep": self.sweep_id, "cab.cell": cell_id, OWNER_LABEL: self.owner}
 
-    def template(self, task: Task) -> Template:
-        """The committed workdir of a task, made once."""
-        place = self._place("templates")
+    def template(self, task: Task, rules: Rules = NO_RULES) -> Template:
+        """The committed workdir of a task, made once for all that get the same rules."""
+        place, files = self._place("templates"), rules.files(task.workdir)
+        key = (task.name, tuple(files.items()))
         with self._lock:
-            if task.name not in self._templates:
+            if key not in self._templates:
                 place.mkdir(exist_ok=True)
-                self._templates[task.name] = Template.make(task.workdir, place / str(len(self._templates)))
-            return self._templates[task.name]
+                self._templates[key] = Template.make(task.workdir, place / str(len(self._templates)), files)
+            return self._templates[key]
 
     def verify(
         self,
@@ -76,9 +79,10 @@ class Grader:
         cell_id: str,
         on_start: OnStart | None = None,
     ) -> Verification:
-        """Grade `workdir`, which differs from the task's template by `difference`.
+        """Grade `workdir`, where an agent's own changes are `difference`.
 
-        In scratch of its own: an agent that filled its own is graded like any other.
+        They are graded on top of the task as it is, without the rules that a CLI was given besides. In
+        scratch of its own: an agent that filled its own is graded like any other.
         """
         output = self._place(f"output-{token_hex(6)}")
         output.mkdir()

@@ -1,16 +1,27 @@
-"""HOME as evidence: what a CLI left there, listed and kept, bounded in size."""
+"""HOME: as a CLI finds it, and as evidence, what a CLI left there, listed and kept, bounded in size."""
 
 from __future__ import annotations
 
 import io
 import tarfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from orchestrator.run.hostile import read
-from orchestrator.run.workdir import Manifest, scan, shown
+from orchestrator.run.workdir import Manifest, give, scan, shown
 
 MAX_FILE_BYTES = 1 << 20
 MAX_TOTAL_BYTES = 8 << 20
+
+
+def lay(home: Path, files: Mapping[str, str], owner: tuple[int, int]) -> None:
+    """Make HOME as a CLI is to find it, with `files` in it."""
+    home.mkdir(mode=0o700)
+    for name, content in files.items():
+        file = home / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content, "utf-8")
+    give(home, owner)
 
 
 def archive(home: Path, target: Path) -> Manifest:

@@ -92,6 +92,7 @@ def start_bench(
         settings={model.id: model.settings for model in matrix.spec.models},
         spending=matrix.spec.limits,
         require=matrix.spec.require,
+        stacks=matrix.stacks,
         span_exporter=exporter.processor if exporter else None,
     )
 

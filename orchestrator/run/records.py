@@ -7,10 +7,12 @@ from typing import Any
 
 import scorers
 from orchestrator.plan.expand import PlannedCell
+from orchestrator.plan.stack import would_apply
 from orchestrator.run.bench import Bench
 from orchestrator.run.cell import CellResult
 from orchestrator.run.claim import claim_of
 from orchestrator.run.outcome import stored_outcome
+from orchestrator.run.stack import Rules
 from orchestrator.store.record import (
     Attempt,
     Cab,
@@ -21,6 +23,7 @@ from orchestrator.store.record import (
     Limits,
     ModelBuild,
     Timing,
+    UsedPlugin,
 )
 from scorers.evidence import ModelCall
 
@@ -66,6 +69,9 @@ def record_of(bench: Bench, cell: PlannedCell, result: CellResult, attempts: Seq
 def _identity(bench: Bench, cell: PlannedCell, result: CellResult, build_id: str | None) -> Identity:
     task, adapter, pin = bench.tasks[cell.key.task], bench.adapters[cell.key.cli], bench.pins[cell.key.cli]
     limits, provenance, end = bench.grader.limits, bench.provenance, result.evidence.end
+    plugins = bench.stacks.get(cell.key.stack, ())
+    applied = would_apply(adapter, plugins)
+    skipped = dict(applied.skipped)
     return Identity(
         cell_id=cell.cell_id,
         sweep_id=bench.sweep_id,
@@ -74,6 +80,15 @@ def _identity(bench: Bench, cell: PlannedCell, result: CellResult, build_id: str
         model=cell.key.model,
         task=cell.key.task,
         run=cell.key.run,
+        stack=cell.key.stack,
+        behaviour_mode="stack" if plugins else "factory",
+        rules_file=Rules.of(adapter, plugins).read_from(task.workdir),
+        plugins=tuple(
+            UsedPlugin(name=it.name, kind=it.kind, digest=it.digest, skipped=skipped.get(it.name))
+            for it in plugins
+        ),
+        plugin_env_keys=applied.env_keys,
+        plugin_args=applied.extra_args,
         deviations=tuple(Deviation(what=item.what, reason=item.reason) for item in adapter.deviations),
         container_image=bench.tags[cell.key.cli],
         image_digest=pin,

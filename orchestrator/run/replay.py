@@ -27,7 +27,7 @@ from orchestrator.plan.task import load_task
 from orchestrator.run.outcome import REPLAY_DIFFERS, with_cause
 from orchestrator.run.pins import BASE, check_same
 from orchestrator.run.rescore import rescore
-from orchestrator.run.start import Matrix, Ready, stored_fleet, stored_spec, sweep_record
+from orchestrator.run.start import Matrix, Ready, load_stacks, stored_fleet, stored_spec, sweep_record
 from orchestrator.sandbox.scratch import ScratchRoot
 from orchestrator.store.cells import CellStore, read_cell
 from orchestrator.store.files import store_errors
@@ -97,7 +97,7 @@ def prepare(cell_dir: Path, *, paced: bool = False, images_dir: Path | None = No
     _check_replayable(record)
     store = CellStore(cell_dir.parents[5], cell_dir.parents[4].name)
     stored = store.sweep()
-    cli, task = record.identity.cli, record.identity.task
+    cli, task, stack = record.identity.cli, record.identity.task, record.identity.stack
     fleet = stored_fleet(stored, images_dir)
     adapter, found = fleet.adapter(cli), load_task(TASKS, task)
     if adapter.wire is None:
@@ -109,13 +109,19 @@ def prepare(cell_dir: Path, *, paced: bool = False, images_dir: Path | None = No
     # Without endpoints and budget: a replay has no key and spends nothing. It is made no second time.
     alone: dict[str, Any] = {"clis": (cli,), "tasks": (task,), "models": (), "endpoints": {}, "exclude": ()}
     once = {"runs": 1, "concurrency": 1, "retries": 0, "budget": Spending()}
-    spec = stored_spec(store, stored).model_copy(update=alone | once)
+    whole = stored_spec(store, stored)
+    spec = whole.model_copy(update=alone | once | {"stacks": whole.only_stack(stack)})
     key = replace(record.identity.key, model=f"{REPLAY}{asked.model}")
     name = f"replay-{stored.sweep_id}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     cell = PlannedCell(key.cell_id(name), key, None, 0, asked)
-    matrix = Matrix(spec, name, {cli: adapter}, {task: found}, Plan((cell,), ()), fleet=fleet)
+    alone_in_it = Plan((cell,), ())
+    matrix = Matrix(
+        spec, name, {cli: adapter}, {task: found}, alone_in_it, stacks=load_stacks(spec), fleet=fleet
+    )
     check_same("task", {task: stored.tasks[task]}, {task: found.content_hash})
     check_same("adapter", {cli: stored.adapters[cli]}, dict(matrix.adapter_digests))
+    plugins = {name: stored.plugins[name] for name in matrix.plugin_digests}
+    check_same("plugin", plugins, dict(matrix.plugin_digests))
     return Prepared(matrix, stored, cell, len(recorded))
 
 

@@ -25,10 +25,12 @@ from orchestrator.errors import InputError, StoreError
 from orchestrator.fleet import Fleet
 from orchestrator.gateway.local.registry import PREFIX as LOCAL
 from orchestrator.gateway.local.registry import LocalModel, Registry
-from orchestrator.paths import TASKS, cab_command, resume_command
+from orchestrator.paths import PLUGINS, TASKS, cab_command, resume_command
 from orchestrator.plan.expand import Plan, PlannedCell, expand, points
 from orchestrator.plan.only import choose, matches
+from orchestrator.plan.plugin import Plugin, list_plugins, load_plugin
 from orchestrator.plan.spec import LoadedSpec, Requirement, Spending, SweepSpec, load_spec, sweep_id
+from orchestrator.plan.stack import Applied, would_apply
 from orchestrator.plan.task import Task, list_tasks, load_task, match_tasks
 from orchestrator.run.grow import grow
 from orchestrator.run.outcome import TABLE
@@ -55,7 +57,23 @@ class Matrix:
     plan: Plan
     local: Mapping[str, LocalModel] = field(default_factory=dict)
     """The local models that can be served here, by id."""
+    stacks: Mapping[str, tuple[Plugin, ...]] = field(default_factory=dict)
+    """The plugins of each stack that has some."""
     fleet: Fleet = field(default_factory=Fleet)
+
+    @cached_property
+    def plugins_skipped(self) -> Mapping[tuple[str, str], tuple[tuple[str, str], ...]]:
+        """By CLI and stack, where the CLI takes a part of it: the plugins (name, reason) that it does not."""
+        return {
+            pair: applied.skipped
+            for pair, applied in _applied(self.adapters, self.stacks).items()
+            if applied.skipped and applied.plugins
+        }
+
+    @cached_property
+    def plugin_digests(self) -> Mapping[str, str]:
+        """`sha256:…` of each plugin."""
+        return {plugin.name: plugin.digest for plugins in self.stacks.values() for plugin in plugins}
 
     @cached_property
     def adapter_digests(self) -> Mapping[str, str]:
@@ -80,6 +98,8 @@ class Matrix:
         tasks = {task: load_task(TASKS, task) for task in match_tasks(TASKS, list(spec.tasks))}
         if loaded is not None:
             loaded.require_exclusions(points(spec, adapters, list(tasks)))
+            loaded.require_plugins(list_plugins(PLUGINS))
+        stacks = load_stacks(spec)
         local, unfit = _local_models(spec)
         plan = expand(
             spec,
@@ -88,13 +108,18 @@ class Matrix:
             tasks=list(tasks),
             env=os.environ,
             unfit=unfit,
+            untaken={
+                (cli, stack): f"stack {stack}: {reason}"
+                for (cli, stack), applied in _applied(adapters, stacks).items()
+                if (reason := applied.reason_to_skip)
+            },
             unavailable=fleet.unavailable,
         )
         if not plan.cells and not plan.skipped:
             raise InputError(
                 "the sweep has no cell", place=name, mend="start one with --id from a file with some"
             )
-        return cls(spec, name, adapters, tasks, plan, local, fleet)
+        return cls(spec, name, adapters, tasks, plan, local, stacks, fleet)
 
     @cached_property
     def prices(self) -> dict[str, Price | str]:
@@ -112,6 +137,23 @@ class Matrix:
                     place=str(task.path),
                     mend=f"cab task validate {task.name}",
                 )
+
+
+def load_stacks(spec: SweepSpec) -> dict[str, tuple[Plugin, ...]]:
+    """The plugins of each stack of a spec. Raises InputError."""
+    loaded = {name: load_plugin(PLUGINS, name) for names in spec.plugins.values() for name in names}
+    return {stack: tuple(loaded[name] for name in names) for stack, names in spec.plugins.items()}
+
+
+def _applied(
+    adapters: Mapping[str, Adapter], stacks: Mapping[str, tuple[Plugin, ...]]
+) -> dict[tuple[str, str], Applied]:
+    """By CLI and stack: what the CLI takes of it."""
+    return {
+        (cli, stack): would_apply(adapter, plugins)
+        for cli, adapter in adapters.items()
+        for stack, plugins in stacks.items()
+    }
 
 
 def _local_models(spec: SweepSpec) -> tuple[dict[str, LocalModel], dict[str, str]]:
@@ -269,6 +311,7 @@ def of_stored(results: Path, name: str, options: Options = _AS_IT_IS) -> Prepare
     matrix = Matrix.of(options.applied(spec), name, fleet=stored_fleet(stored, options.images_dir))
     check_same("task", stored.tasks, {task.name: task.content_hash for task in matrix.tasks.values()})
     check_same("adapter", stored.adapters, dict(matrix.adapter_digests))
+    check_same("plugin", stored.plugins, dict(matrix.plugin_digests))
     builds = {name: model.build_id for name, model in matrix.local.items()}
     check_same("local model", {name: stored.models[name] for name in builds if name in stored.models}, builds)
     if matrix.spec.needs_prices:
@@ -369,6 +412,7 @@ def sweep_record(matrix: Matrix, spec_digest: str | None, pins: Mapping[str, str
         adapters=dict(matrix.adapter_digests),
         images_dir=str(elsewhere.resolve()) if (elsewhere := matrix.fleet.elsewhere) else None,
         models={name: model.build_id for name, model in matrix.local.items()},
+        plugins=dict(matrix.plugin_digests),
         order=tuple(cell.cell_id for cell in matrix.plan.cells),
         seed=matrix.spec.seed,
         skipped=tuple(SkippedCell(cell_id=cell_id, reason=reason) for cell_id, reason in matrix.plan.skipped),

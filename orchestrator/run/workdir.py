@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import pathspec
 
@@ -180,9 +181,12 @@ class Template:
     before: Manifest
 
     @classmethod
-    def make(cls, workdir: Path, path: Path) -> Template:
-        """Lay the task's workdir out at `path` (which must not exist) and commit it."""
+    def make(cls, workdir: Path, path: Path, files: Mapping[str, bytes] = MappingProxyType({})) -> Template:
+        """Lay the task's workdir out at `path` (which must not exist), with `files` in it, and commit it."""
         shutil.copytree(workdir, path, symlinks=True)
+        for name, content in files.items():
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            (path / name).write_bytes(content)
         git("init", "--quiet", "--initial-branch=main", "--template=", ".", cwd=path)
         git("add", "--all", "--force", ".", cwd=path)
         git("-c", "gc.auto=0", "commit", "--quiet", "--message=Initial state", cwd=path)

@@ -115,15 +115,26 @@ class ModelBuild(Model):
         return " ".join(name for name in (self.model, self.fingerprint) if name)
 
 
+class UsedPlugin(Model):
+    """A plugin of a cell's stack; `skipped` says why the CLI does not take it, None where it was applied."""
+
+    name: str
+    kind: Literal["rules", "mcp", "settings", "args"]
+    digest: Digest
+    skipped: str | None = None
+
+
 class Identity(Model):
     """What ran. `generation_settings` lists each distinct set that went upstream, in order of first use, by
     the wire's names; `settings_set` is what the sweep set, by cab's, and `settings_overridden` each distinct
     set of what the CLI had asked for in its place. `model_builds` are the distinct builds that answered.
 
     `image_digest` is what ran and `digest_kind` says what it is; `model_build_id` is what the endpoint
-    reported, None when no model answered. `exit_code` is the agent's, None when a signal ended it or it
-    never ran. `machine_load` is the one-minute load average when the cell started. `cab` is the build that
-    made the record. What of `OF_THE_RUNNER` is None was not told by who published the result.
+    reported, None when no model answered. `rules_file` is the file in which the CLI found the project's
+    rules, None where there was none or it reads none. `plugins` are those of the stack, in their order, with
+    the names of variables and the arguments that they added. `exit_code` is the agent's, None when a signal
+    ended it or it never ran. `machine_load` is the one-minute load average when the cell started. `cab` is
+    the build that made the record. What of `OF_THE_RUNNER` is None was not told by who published the result.
     """
 
     cell_id: str
@@ -136,6 +147,10 @@ class Identity(Model):
     stack: str = NO_STACK
     behaviour_mode: Literal["factory", "stack"] | None = "factory"
     deviations: tuple[Deviation, ...] = ()
+    rules_file: str | None = None
+    plugins: tuple[UsedPlugin, ...] = ()
+    plugin_env_keys: tuple[str, ...] = ()
+    plugin_args: tuple[str, ...] = ()
     condition: str | None = None
     container_image: str | None
     image_digest: Digest | None
@@ -301,12 +316,12 @@ class SweepRecord(Model):
     """One sweep, written before its first cell.
 
     `spec` is the resolved spec and `spec_digest` that of the file it came from. `pins` says which image id
-    each image name stood for; `tasks`, `adapters` and (local) `models` are content digests by name. Every
-    cell runs exactly these. `images_dir` is where the folders of CLIs that are not in the repository were.
-    `prices` holds what each model costs, or why that is not known. `replay_of` is
-    the cell that a sweep of one cell replays. `imported` is None for a sweep that cab ran: then none of the
-    others is. Of an imported one `order` is that of the published file and `started_at` the start of its
-    earliest published cell.
+    each image name stood for; `tasks`, `adapters`, `plugins` and (local) `models` are content digests by
+    name. Every cell runs exactly these. `images_dir` is where the folders of CLIs that are not in the
+    repository were. `prices` holds what each model costs, or why that is not known. `replay_of` is the cell
+    that a sweep of one cell replays. `imported` is None for a sweep that cab ran: then none of the others is.
+    Of an imported one `order` is that of the published file and `started_at` the start of its earliest
+    published cell.
     """
 
     schema_version: Literal[1] = 1
@@ -319,6 +334,7 @@ class SweepRecord(Model):
     adapters: dict[str, Digest] = Field(default_factory=dict)
     images_dir: str | None = None
     models: dict[str, Digest] = Field(default_factory=dict)
+    plugins: dict[str, Digest] = Field(default_factory=dict)
     order: tuple[str, ...]
     seed: int | None
     skipped: tuple[SkippedCell, ...] = ()

@@ -175,3 +175,32 @@ def test_a_setting_that_the_wire_has_no_word_for_skips_the_pair(wire):
     reasons = {reason for _, reason in found.skipped}
     assert reasons == ({"the wire responses has no seed"} if wire == "responses" else set())
     assert len(found.cells) + len(found.skipped) == len(TASKS)
+
+
+STACKS = ("factory", {"name": "careful", "plugins": ("careful", "facts")})
+
+
+def test_a_stack_is_a_dimension_of_the_matrix():
+    found = plan(stacks=STACKS)
+    without = plan()
+    ids = {cell.cell_id for cell in found.cells}
+    assert {cell.cell_id for cell in without.cells} < ids
+    assert "free-20261127/opencode/embedded/idle/polyglot/t0+careful#run1" in ids
+    assert len(found.cells) == 2 * len(without.cells)
+    assert {cell.key.stack for cell in plan(stacks=STACKS[1:]).cells} == {"careful"}
+
+
+def test_a_stack_that_a_cli_does_not_take_is_skipped_with_the_reason():
+    spec = SweepSpec.model_validate(
+        {"name": "s", "clis": ("aider",), "models": ("embedded/idle",), "tasks": ("*",), "stacks": STACKS}
+    )
+    untaken = {("aider", "careful"): "takes nothing"}
+    found = expand(spec, sweep_id="s", clis=CLIS, tasks=["a/b"], env={}, untaken=untaken)
+    assert [cell.cell_id for cell in found.cells] == ["s/aider/embedded/idle/a/b#run1"]
+    assert found.skipped == (("s/aider/embedded/idle/a/b+careful#run1", "takes nothing"),)
+
+
+def test_an_exclusion_may_name_a_stack():
+    found = plan(stacks=STACKS, exclude=({"cli": "aider", "stack": "factory"},))
+    assert {cell.key.stack for cell in found.cells if cell.key.cli == "aider"} == {"careful"}
+    assert {cell.key.stack for cell in found.cells if cell.key.cli == "opencode"} == {"none", "careful"}

@@ -43,9 +43,11 @@ def test_the_free_sweep():
         "local/qwen2.5-coder-0.5b",
     ]
     assert [model.id for model in spec.models if model.local] == ["local/qwen2.5-coder-0.5b"]
-    assert spec.excludes(("aider", "embedded/loop", "polyglot/c"))
+    assert spec.excludes(("aider", "embedded/loop", "polyglot/c", "factory"))
     assert not any(
-        rule.covers((cli, "embedded/reference", "a/b")) for cli in spec.clis for rule in spec.exclude
+        rule.covers((cli, "embedded/reference", "a/b", "factory"))
+        for cli in spec.clis
+        for rule in spec.exclude
     )
     assert list(spec.endpoints["hosted"].variables()) == ["CAB_ENDPOINT", "CAB_KEY"]
     assert (spec.runs, spec.concurrency, spec.seed, spec.retries, spec.timeout_s) == (1, 2, 20260501, 2, None)
@@ -64,7 +66,7 @@ def test_the_free_sweep():
 )
 def test_an_exclusion_that_leaves_out_nothing_is_refused(tmp_path, rule, column, said):
     loaded = load(tmp_path, GOOD.replace("tasks:", f"exclude: [{rule}]\ntasks:"))
-    points = [("aider", "m", "a"), ("noop", "none", "a")]
+    points = [("aider", "m", "a", "factory"), ("noop", "none", "a", "factory")]
     with pytest.raises(InputError) as caught:
         loaded.require_exclusions(points)
     assert f"sweep.yaml:8:{column}: " in str(caught.value)

@@ -42,3 +42,9 @@ def test_one_pair_a_cli_and_model():
         "opencode × openai/gpt",
     ]
     assert found[0].group.pass_rate.value == pytest.approx(0)
+
+
+def test_a_cli_with_a_stack_has_rates_of_its_own():
+    found = pairs([entry(run=1), entry(run=2, stack="careful", passed=0.0)])
+    rates = {pair.group.name: pair.group.pass_rate.value for pair in found}
+    assert rates == {"opencode × openai/gpt": 1, "opencode+careful × openai/gpt": 0}

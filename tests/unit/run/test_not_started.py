@@ -71,6 +71,7 @@ def test_the_cell_says_so(tmp_path: Path) -> None:
         adapters={"hello": adapter},
         gateway=None,
         prices={},
+        stacks={},
         grader=SimpleNamespace(sandbox=SimpleNamespace(run=run)),
     )
     cell = CellRun(bench, CELL, tmp_path, lambda _: None)
