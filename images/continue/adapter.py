@@ -33,6 +33,7 @@ def launch(context: LaunchContext) -> Launch:
 ADAPTER = Adapter(
     name="continue",
     version="1.5.47",
+    licence="Apache-2.0",
     launch=launch,
     wire="chat",
     tty=True,

@@ -60,6 +60,7 @@ def reported_usage(printed: str) -> CliUsage | None:
 ADAPTER = Adapter(
     name="droid",
     version="0.215.0",
+    licence="proprietary",
     launch=launch,
     wire="chat",
     tty=False,

@@ -31,6 +31,7 @@ def render(line: str) -> str:
 ADAPTER = Adapter(
     name="grok-cli",
     version="0.0.34",
+    licence="MIT",
     launch=launch,
     wire="chat",
     tty=False,

@@ -41,6 +41,7 @@ def launch(context: LaunchContext) -> Launch:
 ADAPTER = Adapter(
     name="kilo",
     version="7.7.7",
+    licence="MIT",
     launch=launch,
     wire="chat",
     tty=True,

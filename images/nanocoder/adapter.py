@@ -38,6 +38,7 @@ def launch(context: LaunchContext) -> Launch:
 ADAPTER = Adapter(
     name="nanocoder",
     version="1.30.0",
+    licence="MIT",
     launch=launch,
     wire="chat",
     tty=True,
