@@ -42,6 +42,7 @@ def reported_usage(printed: str) -> CliUsage | None:
 ADAPTER = Adapter(
     name="claude-code",
     version="2.1.332",
+    licence="proprietary",
     launch=launch,
     wire="messages",
     tty=False,
@@ -59,6 +60,8 @@ ADAPTER = Adapter(
             what="--output-format stream-json --verbose",
             reason="headless it shows no work, only its last words; its events show both",
         ),
-        Deviation(what=f"{' '.join(_OFF)} are set", reason="offline: what they switch off would reach nothing"),
+        Deviation(
+            what=f"{' '.join(_OFF)} are set", reason="offline: what they switch off would reach nothing"
+        ),
     ),
 )

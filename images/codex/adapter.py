@@ -1,7 +1,7 @@
 """Codex, run as `codex exec` and pointed at the gateway by a provider in its configuration.
 
-Its tools, prompt and features are as shipped. It speaks responses alone. Of tokens it prints one number, input that
-was not cached and output together, which is no total to compare.
+Its tools, prompt and features are as shipped. It speaks responses alone. Of tokens it prints one number,
+input that was not cached and output together, which is no total to compare.
 """
 
 from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext
@@ -36,6 +36,7 @@ enabled = false
 ADAPTER = Adapter(
     name="codex",
     version="0.171.0",
+    licence="Apache-2.0",
     launch=launch,
     wire="responses",
     tty=True,
@@ -46,10 +47,12 @@ ADAPTER = Adapter(
         ),
         Deviation(
             what="--dangerously-bypass-approvals-and-sandbox",
-            reason="headless: nobody approves a command; the cell's container is the sandbox, in which the CLI's "
-            "own cannot be set up",
+            reason="headless: nobody approves a command; the cell's container is the sandbox, in which the "
+            "CLI's own cannot be set up",
         ),
-        Deviation(what="check_for_update_on_startup = false", reason="offline: there is nothing to update from"),
+        Deviation(
+            what="check_for_update_on_startup = false", reason="offline: there is nothing to update from"
+        ),
         Deviation(what="analytics.enabled = false", reason="offline: events would go nowhere"),
     ),
 )

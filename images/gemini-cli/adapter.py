@@ -49,6 +49,7 @@ def reported_usage(printed: str) -> CliUsage | None:
 ADAPTER = Adapter(
     name="gemini-cli",
     version="0.61.0",
+    licence="Apache-2.0",
     launch=launch,
     wire="gemini",
     tty=False,

@@ -122,7 +122,12 @@ class Planner:
             yield self.overwrite(path)
         elif before and self.tools.has("edit"):
             for old, new in hunks(before, after):
-                told = {"path": target, "old": old, "new": new, "description": "Change what the task asks for"}
+                told = {
+                    "path": target,
+                    "old": old,
+                    "new": new,
+                    "description": "Change what the task asks for",
+                }
                 yield Action(*self.tools.call("edit", **told))
         elif self.tools.has("write"):
             yield Action(*self.tools.call("write", path=target, content=after))
