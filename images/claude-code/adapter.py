@@ -39,6 +39,24 @@ def reported_usage(printed: str) -> CliUsage | None:
     return found
 
 
+def render(line: str) -> str:
+    """One event as a screen shows it: what the model said, a call of a tool, what came of it."""
+    event = json.loads(line)
+    if event["type"] not in ("assistant", "user"):
+        return ""
+    shown = ""
+    for part in event["message"]["content"]:
+        match part["type"]:
+            case "text" if event["type"] == "assistant":
+                shown += f"\n{part['text']}\n"
+            case "tool_use":
+                shown += f"\n\x1b[36m{part['name']}\x1b[0m {json.dumps(part['input'])}\n"
+            case "tool_result":
+                said = part["content"]
+                shown += f"{said if isinstance(said, str) else json.dumps(said)}\n"
+    return shown
+
+
 ADAPTER = Adapter(
     name="claude-code",
     version="2.1.332",
@@ -46,6 +64,9 @@ ADAPTER = Adapter(
     launch=launch,
     wire="messages",
     tty=False,
+    render=render,
+    # It ends with 1 where the model refused, which is an answer.
+    exit_code_tells=False,
     reported_usage=reported_usage,
     deviations=(
         Deviation(

@@ -47,8 +47,7 @@ ADAPTER = Adapter(
         ),
         Deviation(
             what="--dangerously-bypass-approvals-and-sandbox",
-            reason="headless: nobody approves a command; the cell's container is the sandbox, in which the "
-            "CLI's own cannot be set up",
+            reason="headless: nobody approves a command; the cell's container is its sandbox",
         ),
         Deviation(
             what="check_for_update_on_startup = false", reason="offline: there is nothing to update from"

@@ -46,6 +46,21 @@ def reported_usage(printed: str) -> CliUsage | None:
     return found
 
 
+def render(line: str) -> str:
+    """One event as a screen shows it: what the model said, a call of a tool, what came of it."""
+    event = json.loads(line)
+    match event["type"]:
+        case "message" if event["role"] == "assistant":
+            return str(event["content"])
+        case "tool_use":
+            return f"\n\x1b[36m{event['tool_name']}\x1b[0m {json.dumps(event['parameters'])}\n"
+        case "tool_result":
+            return f"{event.get('output') or event['status']}\n"
+        case "error":
+            return f"{event['message']}\n"
+    return ""
+
+
 ADAPTER = Adapter(
     name="gemini-cli",
     version="0.61.0",
@@ -53,6 +68,7 @@ ADAPTER = Adapter(
     launch=launch,
     wire="gemini",
     tty=False,
+    render=render,
     reported_usage=reported_usage,
     deviations=(
         Deviation(

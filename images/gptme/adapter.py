@@ -2,7 +2,7 @@
 variables.
 
 All else is as shipped: prompt, tools, tool format, the request that names the conversation, its log (in
-HOME).
+HOME). It ends with exit code 1 also where an answer holds no text and no call, as a refusal does.
 """
 
 from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext
@@ -27,6 +27,7 @@ ADAPTER = Adapter(
     launch=launch,
     wire="chat",
     tty=True,
+    exit_code_tells=False,
     deviations=(
         Deviation(
             what="the model is local/<id>, at the measured endpoint",

@@ -61,6 +61,7 @@ ADAPTER = Adapter(
     wire="chat",
     tty=False,
     render=render,
+    exit_code_tells=False,  # measured: 1 also when the model refuses, which it asks five times
     reported_usage=reported_usage,
     # It has the tools of files and shell too.
     side_prompts=("managed memory extraction subagent",),

@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from orchestrator.gateway.embedded.dialects.vocabulary import toolbox
+from orchestrator.gateway.embedded.dialects import recognise
+from orchestrator.gateway.embedded.dialects.vocabulary import ENDINGS, toolbox
+from orchestrator.gateway.embedded.turn import Turn
 
 TEXT = {"type": "string"}
 LIST = {"type": "array"}
@@ -41,3 +43,44 @@ def test_cline_edits_and_writes_with_one_tool() -> None:
 def test_a_tool_of_another_schema_is_not_called() -> None:
     tools = toolbox([offer("edit", {"path": TEXT, "patch": TEXT}, ["path", "patch"])])
     assert not tools.has("edit")
+
+
+def test_gptme_takes_an_edit_as_one_text() -> None:
+    tools = toolbox([offer("patch", {"path": TEXT, "patch": TEXT}, ["path", "patch"])])
+    name, arguments = tools.call("edit", path="/workdir/a", old="{1}", new="2")
+    assert name == "patch"
+    assert arguments["patch"] == "<<<<<<< ORIGINAL\n{1}\n=======\n2\n>>>>>>> UPDATED"
+
+
+def test_gptme_ends_by_a_tool_beside_the_last_text() -> None:
+    request = {"tools": [offer("complete", {}, [])], "messages": [{"role": "user", "content": "Mend it."}]}
+    turn = said(request)
+    assert (turn.text, turn.call and turn.call.tool) == ("Done.", "complete")
+
+
+def test_mini_swe_agent_ends_by_the_command_that_its_prompt_names() -> None:
+    ask = f"6. Submit your changes and {ENDINGS[0].asked}."
+    request = {
+        "tools": [offer("bash", {"command": TEXT}, ["command"])],
+        "messages": [{"role": "user", "content": ask}],
+    }
+    turn = said(request)
+    assert turn.text == "Done."
+    assert turn.call is not None
+    assert turn.call.arguments == {"command": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"}
+
+
+def test_an_ending_in_what_a_tool_returned_is_not_the_clis_own() -> None:
+    messages = [
+        {"role": "user", "content": "Mend it."},
+        {"role": "assistant", "content": "I look."},
+        {"role": "user", "content": ENDINGS[0].asked},
+    ]
+    turn = said({"tools": [offer("bash", {"command": TEXT}, ["command"])], "messages": messages})
+    assert (turn.text, turn.call) == ("Done.", None)
+
+
+def said(request: dict[str, Any]) -> Turn:
+    dialect = recognise(request, "/workdir")
+    assert dialect is not None
+    return dialect.say("Done.")

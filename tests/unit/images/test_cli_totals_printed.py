@@ -60,3 +60,29 @@ def test_of_qwen_code_that_was_stopped_nothing_is_known() -> None:
 def test_copilot_ends_with_rounded_totals(said: str, usage: CliUsage | None) -> None:
     printed = f"Tokens here are the model's words\r\nDuration   6s\r\nTokens     {said}\r\nResume\r\n"
     assert read("copilot", printed) == usage
+
+
+def test_claude_code_counts_what_the_cache_held_apart() -> None:
+    used = {
+        "inputTokens": 10,
+        "cacheReadInputTokens": 200,
+        "cacheCreationInputTokens": 3000,
+        "outputTokens": 7,
+    }
+    other = dict.fromkeys(used, 50_000)
+    first = {"type": "system", "subtype": "init", "model": "m"}
+    later = {"type": "system", "subtype": "model_refusal_no_fallback"}
+    last = {"type": "result", "modelUsage": {"m": used, "small": other}}
+    assert read("claude-code", lines(first, later) + "no event\n" + lines(last)) == CliUsage(3210, 7)
+
+
+def test_the_output_of_gemini_cli_has_its_thoughts() -> None:
+    used = {"total_tokens": 140, "input_tokens": 100, "output_tokens": 30, "cached": 0, "input": 100}
+    last = {"type": "result", "stats": {"models": {"m": used, "small": used}}}
+    assert read("gemini-cli", lines({"type": "init", "model": "m"}, last)) == CliUsage(100, 40)
+
+
+@pytest.mark.parametrize("cli", ["claude-code", "gemini-cli"])
+def test_of_one_whose_first_event_is_lost_nothing_is_known(cli: str) -> None:
+    last = {"type": "result", "modelUsage": {"m": {}}, "stats": {"models": {"m": {}}}}
+    assert read(cli, lines(last)) is None

@@ -54,7 +54,7 @@ TOOLS: tuple[Tool, ...] = (
     Tool("write", "write", {"filePath": "path", "content": "content"}),
     # codex
     Tool("shell", "exec_command", {"cmd": "command"}),
-    # claude-code
+    # claude-code, letta-code
     Tool("shell", "Bash", _COMMAND),
     Tool("read", "Read", {"file_path": "path"}),
     Tool("edit", "Edit", _EDIT),
