@@ -1,7 +1,7 @@
 """kilo, a fork of opencode, run as people run it (`kilo run`) and pointed at the gateway by one variable.
 
 No off-switch is set. Offline, the catalogue of models and the check for updates fail at once and change
-nothing: what kilo then uses is built in.
+nothing: what kilo then uses is built in. It exits with 1 also where a model merely declined.
 """
 
 import json
@@ -46,6 +46,7 @@ ADAPTER = Adapter(
     launch=launch,
     wire="chat",
     tty=True,
+    exit_code_tells=False,
     state_globs=(".git/kilo", ".git/kilo/**", ".git/refs/kilo", ".git/refs/kilo/**"),
     deviations=(
         Deviation(
