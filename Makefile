@@ -2,16 +2,22 @@
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 
-.PHONY: help setup sweep test test-unit lint types format bench bench-docs bench-peers soak clean
+.PHONY: help setup fleet sweep sweep-fleet test test-unit test-fleet images-docs lint types format bench bench-docs bench-peers soak clean
 
 help: ## list these
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## virtual environment, Docker engine, images
+setup: ## virtual environment, Docker engine, images of the CLIs that tests and sweeps/free.yaml use
 	@scripts/setup.sh
+
+fleet: setup ## the images of all CLIs as well
+	$(BIN)/cab images build
 
 sweep: setup ## set up, then run sweeps/free.yaml
 	$(BIN)/cab sweep run sweeps/free.yaml
+
+sweep-fleet: fleet ## every CLI on three tasks, sweeps/fleet.yaml
+	$(BIN)/cab sweep run sweeps/fleet.yaml
 
 # Two workers: tests that run containers compete for the engine, and the others take seconds.
 test: setup lint types ## set up, then all checks and all tests
@@ -19,6 +25,12 @@ test: setup lint types ## set up, then all checks and all tests
 
 test-unit: lint types ## checks and the tests that need no engine
 	$(BIN)/pytest -n auto --dist loadfile tests/unit
+
+test-fleet: fleet ## every CLI for real, tests/fleet
+	$(BIN)/pytest tests/fleet
+
+images-docs: ## the table of docs/images.md, from images.lock and the folders
+	$(BIN)/python scripts/images_docs.py
 
 lint: ## style
 	$(BIN)/ruff format --check .

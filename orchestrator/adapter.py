@@ -94,6 +94,9 @@ class Adapter:
     `render` turns one line that the CLI printed, an event, into what a screen shows of it, with line ends; ""
     shows nothing. The line is hostile and bounded; where it raises, the line itself is shown. It is for a CLI
     that does not show its work under a terminal: `tty` is False.
+    `tool_calls` is False for a CLI that offers its model no tools and acts on what the answer's text says.
+    `licence` is the SPDX id of the CLI's licence, or "proprietary": then its image is built by whoever uses
+    it, from the registry, and is passed on to nobody.
     `needs_solution` mounts the task's reference solution at /solution, read-only: for baselines only.
     """
 
@@ -112,6 +115,8 @@ class Adapter:
     other_models: OtherModels = "redirect"
     reported_usage: Callable[[str], CliUsage | None] | None = None
     render: Callable[[str], str] | None = None
+    tool_calls: bool = True
+    licence: str = ""
 
     def __post_init__(self) -> None:
         """Raises ValueError for what type checkers would refuse, and few adapters are checked by one."""

@@ -3,6 +3,7 @@
 CabError                 something a person can mend; printed as one line, never as a traceback
 ├── InputError           a sweep, task or argument is wrong (exit code 2)
 ├── EnvironmentFault     engine, image, permission or disk is missing (exit code 2)
+│   └── NotAllBuilt      some images could not be built, the others are (exit code 1)
 ├── PinMismatch          another image digest than the pinned one would run (exit code 2)
 ├── StoreError           a results directory cannot be read or written (exit code 2)
 │   └── NewerThanCab     a newer cab wrote it
@@ -38,6 +39,12 @@ class InputError(CabError):
 
 class EnvironmentFault(CabError):
     """The machine lacks something: an engine, an image, a permission, disk space."""
+
+
+class NotAllBuilt(EnvironmentFault):
+    """Some images could not be built. What does not stand on them is built."""
+
+    exit_code = 1
 
 
 class PinMismatch(CabError):

@@ -6,6 +6,8 @@ cd "$(dirname "$0")/.."
 . scripts/lib.sh
 
 STAMP=.venv/.cab-setup
+# What the tests and sweeps/free.yaml run: one CLI for each wire, aider, the baselines. `make fleet` builds all.
+IMAGES=(base init node oracle noop opencode aider codex claude-code gemini-cli)
 
 # The first Python on PATH that is new enough and can make virtual environments.
 find_python() {
@@ -47,4 +49,8 @@ make_venv() {
 
 [ -f "$STAMP" ] && [ "$(cat "$STAMP")" = "$(inputs)" ] || timed "making the virtual environment" make_venv
 scripts/engine.sh
-.venv/bin/cab images build
+there=()
+for name in "${IMAGES[@]}"; do
+    [ ! -f "images/$name/Dockerfile" ] || there+=("$name")
+done
+.venv/bin/cab images build "${there[@]}"

@@ -46,8 +46,10 @@ def _tokens(said: str) -> tuple[int, int]:
 ADAPTER = Adapter(
     name="aider",
     version="0.86.2",
+    licence="Apache-2.0",
     launch=launch,
     wire="chat",
+    tool_calls=False,
     tty=True,
     state_globs=("/.aider.chat.history.md", "/.aider.input.history", "/.aider.tags.cache.v*/"),
     state_lines={".gitignore": (".aider*", ".env")},

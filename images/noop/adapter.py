@@ -9,4 +9,12 @@ def launch(context: LaunchContext) -> Launch:
     return Launch(argv=("true",))
 
 
-ADAPTER = Adapter(name="noop", version="1", launch=launch, wire=None, tty=False, final_message="stdout")
+ADAPTER = Adapter(
+    name="noop",
+    version="1",
+    licence="Apache-2.0",
+    launch=launch,
+    wire=None,
+    tty=False,
+    final_message="stdout",
+)

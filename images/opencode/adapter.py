@@ -42,6 +42,7 @@ def launch(context: LaunchContext) -> Launch:
 ADAPTER = Adapter(
     name="opencode",
     version="1.18.33",
+    licence="MIT",
     launch=launch,
     wire="chat",
     tty=True,

@@ -12,6 +12,7 @@ def launch(context: LaunchContext) -> Launch:
 ADAPTER = Adapter(
     name="oracle",
     version="1",
+    licence="Apache-2.0",
     launch=launch,
     wire=None,
     tty=False,

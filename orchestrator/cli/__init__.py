@@ -1,7 +1,7 @@
 """The `cab` command. Each verb group is a module of its own, imported only when it is called.
 
-Exit codes: 0 all went well; 1 some cell ended in infra_error or verify_error; 2 bad input or something is
-missing on the machine; 130 interrupted.
+Exit codes: 0 all went well; 1 some cell ended in infra_error or verify_error, or some image was not built;
+2 bad input or something is missing on the machine; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ COMMANDS = {
     "task": ("orchestrator.cli.task_cmd", "List tasks, and prove them."),
     "model": ("orchestrator.cli.model_cmd", "Add local models, list, remove and serve them."),
     "import": ("orchestrator.cli.import_cmd", "Import results that others published."),
-    "images": ("orchestrator.cli.images_cmd", "Build the images and check them against their pins."),
+    "images": ("orchestrator.cli.images_cmd", "Build and list the images, check them against their pins."),
     "doctor": ("orchestrator.cli.doctor_cmd", "Say what this machine has, lacks, and how to mend it."),
 }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from orchestrator.cli import INTERRUPTED
-from orchestrator.cli.options import Group, json_option, results_option
+from orchestrator.cli.options import Group, images_dir_option, json_option, results_option
 from orchestrator.report.text import print_json
 
 cell_argument = click.argument("cell")
@@ -71,9 +71,12 @@ def score(cell: str, results: Path, as_json: bool) -> None:
     help="Keep the replay as a sweep of its own in this results directory.",
 )
 @click.option("--paced", is_flag=True, help="Give each answer in the time that it took.")
+@images_dir_option
 @results_option
 @json_option
-def replay(cell: str, output: Path | None, paced: bool, results: Path, as_json: bool) -> None:
+def replay(
+    cell: str, output: Path | None, paced: bool, images_dir: Path | None, results: Path, as_json: bool
+) -> None:
     """Run CELL again in its container with the recorded answers: no endpoint, no cost.
 
     Its image, task and adapter have to be those it was run with. Shows whether outcome, diff and scores are
@@ -86,7 +89,7 @@ def replay(cell: str, output: Path | None, paced: bool, results: Path, as_json: 
     from orchestrator.run.replay import compare, prepare, started
     from orchestrator.store.cells import find_cell
 
-    call = prepare(find_cell(results, cell), paced=paced)
+    call = prepare(find_cell(results, cell), paced=paced, images_dir=images_dir)
     with TemporaryDirectory(prefix="cab-replay-") as shown_only:
         with started(call, output or Path(shown_only)) as ready:
             interrupted = watch(ready)

@@ -17,6 +17,12 @@ results_option = click.option(
     show_default=True,
     help="Where sweeps are stored.",
 )
+images_dir_option = click.option(
+    "--images-dir",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="A folder with folders of CLIs beside the repository's images/.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
 
 

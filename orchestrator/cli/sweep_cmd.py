@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator.cli import INTERRUPTED
-from orchestrator.cli.options import Group, json_option, results_option
+from orchestrator.cli.options import Group, images_dir_option, json_option, results_option
 
 if TYPE_CHECKING:
     from orchestrator.plan.spec import Requirement
@@ -60,15 +60,16 @@ def sweep() -> None:
 @spec_argument
 @runs_option
 @only_option
+@images_dir_option
 @json_option
-def plan(spec: Path, runs: int | None, only: tuple[str, ...], as_json: bool) -> None:
+def plan(spec: Path, runs: int | None, only: tuple[str, ...], images_dir: Path | None, as_json: bool) -> None:
     """Show the cells that SPEC expands to, in their order, and what is skipped. Runs nothing."""
     from orchestrator.plan.only import choose
     from orchestrator.plan.spec import load_spec
     from orchestrator.report.plan import print_plan
     from orchestrator.run.start import Options, plan_of
 
-    matrix = plan_of(load_spec(spec), options=Options(runs=runs))
+    matrix = plan_of(load_spec(spec), options=Options(runs=runs, images_dir=images_dir))
     matrix.check_proved()
     print_plan(matrix, choose(matrix.plan, only), as_json=as_json)
 
@@ -88,6 +89,7 @@ id_option = click.option("--id", "sweep_id", help="Sweep id instead of <name>-<d
     is_flag=True,
     help="Also with embedded/reference, which proves CLI, image and gateway.",
 )
+@images_dir_option
 @results_option
 @json_option
 def preflight(
@@ -97,22 +99,24 @@ def preflight(
     only: tuple[str, ...],
     again: bool,
     scripted: bool,
+    images_dir: Path | None,
     results: Path,
     as_json: bool,
 ) -> None:
     """Have each CLI of SPEC make one small edit with each model, within three tries. Keeps what came of it.
 
-    `sweep run` does so too, and does not repeat what is known. Exit code 0 when every pair is compatible,
-    1 when one is not or an endpoint did not tell, 2 for bad input or a machine that lacks something, 130 when
-    interrupted.
+    `sweep run` does so too, but for local models, and does not repeat what is known. Exit code 0 when every
+    pair is compatible, 1 when one is not or an endpoint did not tell, 2 for bad input or a machine that lacks
+    something, 130 when interrupted.
     """
     from orchestrator.report.preflight import check, print_preflight
     from orchestrator.run.start import Options, of_file, started
     from orchestrator.store.preflight import read_preflight
 
-    call = of_file(spec, results, sweep_id, Options(concurrency=concurrency, only=only))
+    options = Options(concurrency=concurrency, only=only, images_dir=images_dir)
+    call = of_file(spec, results, sweep_id, options)
     with started(call) as whole:
-        ready, interrupted = check(whole, again=again, scripted=scripted)
+        ready, interrupted = check(whole, again=again, local=True, scripted=scripted)
         record = read_preflight(ready.store.root)
     print_preflight(ready.matrix, record, as_json=as_json)
     if interrupted:
@@ -136,6 +140,7 @@ def preflight(
 )
 @preflight_option
 @dry_run_option
+@images_dir_option
 @results_option
 @json_option
 def run(
@@ -149,6 +154,7 @@ def run(
     require: tuple[Requirement, ...],
     preflight: bool,
     dry_run: bool,
+    images_dir: Path | None,
     results: Path,
     as_json: bool,
 ) -> None:
@@ -162,7 +168,8 @@ def run(
     from orchestrator.run.start import Options, of_file
 
     budget = Spending(tokens=budget_tokens, usd=budget_usd)
-    call = of_file(spec, results, sweep_id, Options(runs, concurrency, only, budget, require))
+    options = Options(runs, concurrency, only, budget, require, images_dir)
+    call = of_file(spec, results, sweep_id, options)
     _execute(call, preflight=preflight, dry_run=dry_run, as_json=as_json)
 
 
@@ -177,6 +184,7 @@ def run(
 @budget_usd_option
 @preflight_option
 @dry_run_option
+@images_dir_option
 @results_option
 @json_option
 def resume(
@@ -188,6 +196,7 @@ def resume(
     budget_usd: float | None,
     preflight: bool,
     dry_run: bool,
+    images_dir: Path | None,
     results: Path,
     as_json: bool,
 ) -> None:
@@ -196,7 +205,8 @@ def resume(
     from orchestrator.run.start import Options, of_stored
 
     budget = Spending(tokens=budget_tokens, usd=budget_usd)
-    call = of_stored(results, sweep_id, Options(runs, concurrency, only, budget))
+    options = Options(runs, concurrency, only, budget, images_dir=images_dir)
+    call = of_stored(results, sweep_id, options)
     _execute(call, preflight=preflight, dry_run=dry_run, as_json=as_json)
 
 
@@ -241,4 +251,6 @@ def _execute(call: Prepared, *, preflight: bool, dry_run: bool, as_json: bool) -
     finished = ready.store.finished()
     ended = [finished[cell.cell_id] for cell in ready.chosen if cell.cell_id in finished]
     not_run = len(ended) + len(ready.incompatible) < len(ready.chosen)
-    sys.exit(1 if not_run or any(not entry.counted for entry in ended) else 0)
+    # A night in which nothing can be measured must not look like a good one.
+    nothing = bool(ready.incompatible) and not ended
+    sys.exit(1 if nothing or not_run or any(not entry.counted for entry in ended) else 0)

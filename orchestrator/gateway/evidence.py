@@ -13,8 +13,9 @@ from typing import Any
 from orchestrator.adapter import Wire
 from orchestrator.errors import StoreError
 from orchestrator.gateway.contract import RawCall
+from orchestrator.gateway.jsontext import storable
 from orchestrator.gateway.record import ResponseEnd
-from orchestrator.gateway.wire import Answer, Conversation, Target
+from orchestrator.gateway.wire import Answer, Conversation, Target, ToolRequest
 from orchestrator.gateway.wires import WIRES
 from scorers.evidence import ModelCall, Span, Usage
 
@@ -41,11 +42,22 @@ class WireBody:
 
     def conversation(self) -> Conversation:
         """What the request tells of the conversation; nothing where it is not an object."""
-        return WIRES[self.wire].conversation(self.request if isinstance(self.request, dict) else {})
+        told = WIRES[self.wire].conversation(self.request if isinstance(self.request, dict) else {})
+        return Conversation(
+            opening=storable(told.opening),
+            offers_tools=told.offers_tools,
+            calls=tuple(map(_stored, told.calls)),
+            results=storable(dict(told.results)),
+        )
 
     def answer(self) -> Answer:
         """What the model said."""
-        return WIRES[self.wire].answer(self.response)
+        said = WIRES[self.wire].answer(self.response)
+        return Answer(storable(said.text), tuple(map(_stored, said.calls)))
+
+
+def _stored(call: ToolRequest) -> ToolRequest:
+    return ToolRequest(storable(call.call_id), storable(call.name), storable(call.arguments))
 
 
 def read_wire(wire_path: Path) -> Iterator[WireBody]:

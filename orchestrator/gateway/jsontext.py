@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
+
+DEPTH_MAX = 100
 
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -83,6 +86,47 @@ def drop_member(text: str, found: list[Member], key: str) -> str:
 def canonical(value: Any) -> str:
     """One text for equal JSON values: sorted keys, no spaces, ASCII only."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def deep(value: Any) -> bool:
+    """Whether lists and objects stand in each other more than DEPTH_MAX times. Readers of JSON differ in how
+    deep they can go, so what is deeper is not stored as JSON.
+    """
+    level = [value]
+    for _ in range(DEPTH_MAX + 1):
+        level = [inner for outer in level for inner in _inside(outer) if isinstance(inner, (dict, list))]
+        if not level:
+            return False
+    return True
+
+
+def storable(value: Any) -> Any:
+    """A JSON value as every reader of JSON takes it: halves of characters, which JSON can write but no text
+    can hold, are joined where they meet, else replaced.
+    """
+    if isinstance(value, str):
+        return (
+            value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        )
+    if isinstance(value, list):
+        return [storable(inner) for inner in value]
+    if isinstance(value, dict):
+        return {storable(name): storable(inner) for name, inner in value.items()}
+    return value
+
+
+def utf8(value: Any) -> bytes:
+    """JSON as UTF-8. Where it holds half a character, which UTF-8 cannot, all of it is written in ASCII."""
+    try:
+        return json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return json.dumps(value).encode()
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _member(text: str, start: int) -> Member:

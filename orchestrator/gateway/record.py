@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from orchestrator.adapter import Wire
 from orchestrator.gateway.contract import RawCall
-from orchestrator.gateway.jsontext import canonical
+from orchestrator.gateway.jsontext import canonical, deep, storable
 from orchestrator.gateway.scrub import Scrubber
 from orchestrator.gateway.wire import Capture, Failure, Reading, Target
 
@@ -27,7 +27,7 @@ STORED_BODY_MAX = 16 << 20
 CHUNKS_MAX = 65_536
 """Chunks of a response whose time is recorded; what comes after them counts as part of the last."""
 
-BACKLOG_MAX = 16 << 20
+BACKLOG_MAX = 4 << 20
 """Bytes of a cell's calls that may wait to be written; then its next call waits."""
 
 CALL_WEIGHT = 10_000
@@ -46,10 +46,11 @@ ResponseEnd = Literal["whole", "cut", "left", "truncated"]
 
 
 def hash_request(body: bytes, request: dict[str, Any] | None) -> str:
-    """sha256 of the canonical JSON of a request as the CLI sent it; of its bytes when it is no JSON
-    object.
+    """sha256 of the canonical JSON of a request as the CLI sent it; of its bytes when it is no JSON object,
+    or too deep a one.
     """
-    return hashlib.sha256(body if request is None else canonical(request).encode()).hexdigest()
+    plain = request is None or deep(request)
+    return hashlib.sha256(body if plain else canonical(request).encode()).hexdigest()
 
 
 @dataclass
@@ -71,6 +72,7 @@ class CallInProgress:
     last_byte: float | None = None
     status: int | None = None
     streamed: bool = False
+    held: int = 0
     request_body: bytes = b""
     request: dict[str, Any] | None = None
     request_model: str | None = None
@@ -138,9 +140,9 @@ class CallInProgress:
             other_model=self.other_model,
             reported_model=self.reading.reported_model,
             fingerprint=self.reading.fingerprint,
-            settings=self.settings,
-            settings_before=self.settings_before,
-            usage_raw=self.reading.usage_raw,
+            settings=_shallow(self.settings) or {},
+            settings_before=_shallow(self.settings_before) or {},
+            usage_raw=_shallow(self.reading.usage_raw),
             finish_reason=self.reading.finish_reason,
             refusal=self.reading.refusal,
             error=self.failure.category if self.failure else None,
@@ -163,7 +165,7 @@ class Recorder:
     def __init__(self, calls: Path, wire: Path, scrubber: Scrubber, writer: ThreadPoolExecutor) -> None:
         self._calls = calls
         self._wire = wire
-        self._scrubber = scrubber
+        self.scrubber = scrubber
         self._writer = writer
         self._fault: OSError | None = None
         # Each is changed by one thread alone: bytes handed to the writer, and written by it.
@@ -195,14 +197,17 @@ class Recorder:
                     file.write(gzip.compress(self._line(_bodies(call)), compresslevel=5, mtime=0))
             if call.target == "call":
                 with self._calls.open("ab") as file:
-                    file.write(self._line(call.raw(end).model_dump(mode="json")))
+                    file.write(self._line(storable(call.raw(end).model_dump(mode="json"))))
         except OSError as fault:
             self._fault = fault
+        except Exception as fault:  # noqa: BLE001 - it is raised by `drain`
+            # No call may be missing from the record without a word.
+            self._fault = OSError(f"call {call.index} could not be recorded: {type(fault).__name__}")
         finally:
             self._written += _weight(call)
 
     def _line(self, value: dict[str, Any]) -> bytes:
-        return self._scrubber.clean(json.dumps(value, separators=(",", ":")).encode()) + b"\n"
+        return self.scrubber.clean(json.dumps(value, separators=(",", ":")).encode()) + b"\n"
 
 
 def _weight(call: CallInProgress) -> int:
@@ -210,17 +215,23 @@ def _weight(call: CallInProgress) -> int:
     return CALL_WEIGHT + len(call.request_body) + min(call.response.size, STORED_BODY_MAX)
 
 
+def _shallow(values: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The members that are not too deep to be stored."""
+    return values and {name: value for name, value in values.items() if not deep(value)}
+
+
 def _bodies(call: CallInProgress) -> dict[str, Any]:
     """A plain response is stored as its JSON, a stream as its text; a body over the limit as the text of its
-    start.
+    start, and JSON that is too deep as its text.
     """
     request: Any = call.request
-    if request is None or len(call.request_body) > STORED_BODY_MAX:
+    if request is None or len(call.request_body) > STORED_BODY_MAX or deep(request):
         request = call.request_body[:STORED_BODY_MAX].decode("utf-8", "replace")
     response: Any = call.response.data().decode("utf-8", "replace")
     if not call.streamed and not call.response.truncated:
         with contextlib.suppress(ValueError, RecursionError):
-            response = json.loads(response)
+            parsed = json.loads(response)
+            response = response if deep(parsed) else parsed
     return {
         "index": call.index,
         "wire": call.wire,

@@ -17,8 +17,9 @@ texts.
 class Scrubber:
     """Replaces secrets by as many `*`, so that lengths stay true.
 
-    Known forms: plain, JSON-escaped, URL-encoded, hexadecimal, and base64 (both alphabets) at any alignment,
-    as in the base64 of `user:key`. `longest` is the length of the longest form in bytes, 0 without secrets.
+    Known forms: plain, JSON-escaped (in numbers, too), URL-encoded, hexadecimal, and base64 (both alphabets)
+    at any alignment, as in the base64 of `user:key`. `longest` is the length of the longest form in
+    bytes, 0 without secrets.
     """
 
     def __init__(self, secrets: Iterable[str]) -> None:
@@ -82,6 +83,11 @@ class StreamScrubber:
 def _forms(secret: str) -> set[bytes]:
     plain = secret.encode()
     forms = {plain, json.dumps(secret)[1:-1].encode(), json.dumps(secret)[1:-1].replace("/", "\\/").encode()}
+    # Some writers of JSON write as numbers what HTML could mistake, others every character.
+    for escaped in ("+&<>'", "+/&<>'=", secret):
+        for digits in ("04x", "04X"):
+            made = (f"\\u{ord(char):{digits}}" if char in escaped else char for char in secret)
+            forms.add("".join(made).encode())
     forms |= {quote(secret, safe="").encode(), quote(secret).encode(), quote_plus(secret).encode()}
     forms |= {plain.hex().encode(), plain.hex().upper().encode()}
     for shift in range(3):

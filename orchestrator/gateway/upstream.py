@@ -43,7 +43,15 @@ _HOP_BY_HOP = frozenset(
 _CREDENTIALS = frozenset(
     ("authorization", "proxy-authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie")
 )
-_OWN_REQUEST_HEADERS = _HOP_BY_HOP | _CREDENTIALS | {"host", "content-length", "expect", "accept-encoding"}
+_OWN_REQUEST_HEADERS = (
+    _HOP_BY_HOP
+    | _CREDENTIALS
+    | {
+        *("host", "content-length", "expect", "accept-encoding"),
+        # The server unpacks a request as it reads it.
+        "content-encoding",
+    }
+)
 _SKIP_DEFAULTS = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 _VERSION = re.compile(r"/v\d+\w*$")
 _MAY_PASS = (408, 425)
@@ -255,9 +263,9 @@ class Upstream:
                 continue
         try:
             date = parsedate_to_datetime(response.headers.get("retry-after", ""))
-        except ValueError:
+            return max(0.0, date.timestamp() - self.clock.wall())
+        except (ValueError, OverflowError):
             return None
-        return max(0.0, date.timestamp() - self.clock.wall())
 
     def _headers(self, response: aiohttp.ClientResponse) -> list[tuple[str, str]]:
         """The response's headers to pass on. aiohttp unpacks a body that came compressed against our

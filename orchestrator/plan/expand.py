@@ -96,17 +96,19 @@ def expand(
     tasks: Sequence[str],
     env: Mapping[str, str],
     unfit: Mapping[str, str] = MappingProxyType({}),
+    unavailable: Mapping[str, str] = MappingProxyType({}),
 ) -> Plan:
     """All cells of a sweep. `clis` holds an adapter for each CLI, `tasks` the names that the globs match.
 
     A CLI that uses no model has one cell a task, of model `none`. A model is skipped whose endpoint lacks an
     environment variable, speaks a wire to which the CLI's is not translated or has no word for one of its
-    settings, and so is a local one that `unfit` has a reason for, by id. What the spec excludes is no cell.
+    settings, and so is a local one that `unfit` has a reason for, by id. A CLI that cannot run, for a reason
+    that `unavailable` has by its name, is skipped with every model. What the spec excludes is no cell.
     """
     runnable: dict[CellKey, str | None] = {}
     skipped: list[tuple[str, str]] = []
     for cli in spec.clis:
-        for model_id, endpoint, reason in _models(spec, clis[cli], env, unfit):
+        for model_id, endpoint, reason in _models(spec, clis.get(cli), env, unfit, unavailable.get(cli)):
             for task in tasks:
                 for run in range(1, spec.runs + 1):
                     if spec.excludes((cli, model_id, task)):
@@ -124,8 +126,16 @@ def expand(
 def points(spec: SweepSpec, clis: Mapping[str, UsesModel], tasks: Sequence[str]) -> Iterator[Point]:
     """The whole matrix, with what the spec excludes."""
     for cli in spec.clis:
-        models = [model.id for model in spec.models] if clis[cli].uses_model else [NO_MODEL]
-        yield from product((cli,), models, tasks)
+        yield from product((cli,), _asked(spec, clis.get(cli)), tasks)
+
+
+def _asked(spec: SweepSpec, adapter: UsesModel | None) -> list[str]:
+    """The models that a CLI has cells with. Of one that cannot run (None) it is not known whether it asks
+    any: it is told with all, and with none where there are none.
+    """
+    if adapter is not None and not adapter.uses_model:
+        return [NO_MODEL]
+    return [model.id for model in spec.models] or ([] if adapter else [NO_MODEL])
 
 
 def interleave(keys: Iterable[CellKey], seed: int) -> list[CellKey]:
@@ -143,9 +153,15 @@ def interleave(keys: Iterable[CellKey], seed: int) -> list[CellKey]:
 
 
 def _models(
-    spec: SweepSpec, adapter: UsesModel, env: Mapping[str, str], unfit: Mapping[str, str]
+    spec: SweepSpec,
+    adapter: UsesModel | None,
+    env: Mapping[str, str],
+    unfit: Mapping[str, str],
+    unavailable: str | None,
 ) -> list[tuple[str, str | None, str | None]]:
-    """(model id, endpoint, reason to skip it) for one CLI."""
+    """(model id, endpoint, reason to skip it) for one CLI; it has no adapter where it is `unavailable`."""
+    if adapter is None:
+        return [(model, None, unavailable) for model in _asked(spec, None)]
     if not adapter.uses_model:
         return [(NO_MODEL, None, None)]
     return [

@@ -52,6 +52,7 @@ _UNITS = {
 }
 _SIZE = re.compile(rf"([0-9]+(?:\.[0-9]+)?) ?({'|'.join(_UNITS)})")
 _SWEEP_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_CLI_PATTERN = re.compile(r"[A-Za-z0-9._*?\[\]!-]+")
 _TASK_PATTERN = re.compile(r"[A-Za-z0-9._/*?\[\]!-]+")
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -249,7 +250,11 @@ class SweepSpec(Model):
 
     name: Annotated[str, _matching(_SWEEP_NAME, "name of a sweep (letters, digits and . _ -)")]
     description: str = ""
-    clis: Annotated[tuple[Annotated[str, _name("CLI")], ...], Field(min_length=1), AfterValidator(_distinct)]
+    clis: Annotated[
+        tuple[Annotated[str, _matching(_CLI_PATTERN, "CLI's name or glob")], ...],
+        Field(min_length=1),
+        AfterValidator(_distinct),
+    ]
     models: Annotated[tuple[ModelSpec, ...], AfterValidator(_distinct)] = ()
     endpoints: dict[str, EndpointSpec] = Field(default_factory=dict)
     tasks: Annotated[
@@ -312,11 +317,12 @@ class LoadedSpec:
 
     def require_models(self, clis: Iterable[str]) -> None:
         """Raise InputError, with the line, where one of `clis`, which ask a model, has none to ask."""
-        asking = set(clis)
-        for index, cli in enumerate(self.spec.clis):
-            if cli in asking and not self.spec.models:
+        asking = list(clis)
+        for index, glob in enumerate(self.spec.clis):
+            matched = [cli for cli in asking if fnmatchcase(cli, glob)]
+            if matched and not self.spec.models:
                 raise InputError(
-                    f"{cli} asks a model, but models is empty",
+                    f"{matched[0]} asks a model, but models is empty",
                     place=self.document.place(("clis", index)),
                     mend=f"add models: [{next(iter(EMBEDDED_MODELS))}], or another model",
                 )

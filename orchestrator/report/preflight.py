@@ -28,20 +28,23 @@ MENDS = {
     "key_refused": "check the key that the endpoint's variable holds",
     "model_unknown": "check the model's id, and the endpoint's base_url",
     "rate_limited": "wait, or ask for more",
+    "endpoint_down": "check the endpoint's base_url; it may also pass",
 }
 """What to do about what is wrong with an endpoint; it may pass by itself where there is none."""
 
 
-def check(ready: Ready, *, again: bool = False, scripted: bool = False) -> tuple[Ready, bool]:
+def check(
+    ready: Ready, *, again: bool = False, local: bool = False, scripted: bool = False
+) -> tuple[Ready, bool]:
     """Make the handshakes that the sweep's unfinished cells need; the sweep less what cannot be run, and
     whether the user stopped it before its end.
 
-    With `again` what is known already is asked again; with `scripted` the solving scripted model too. Raises
+    With `again` what is known already is asked again; `local` and `scripted` are those of `pairs_of`. Raises
     InputError where the sweep requires tokens that an endpoint does not state.
     """
     if ready.bench is None:
         return ready, False
-    pairs = pairs_of(ready.todo, ready.matrix, ready.bench.pins, scripted=scripted)
+    pairs = pairs_of(ready.todo, ready.matrix, ready.bench.pins, local=local, scripted=scripted)
     if not pairs:
         return ready, False
     # Imported here: a sweep of scripted models alone need not wait for it.
@@ -61,6 +64,8 @@ def check(ready: Ready, *, again: bool = False, scripted: bool = False) -> tuple
     if todo and not preflight.interrupted:
         view.ends(preflight.record)
     left = apply(ready, pairs, preflight.record)
+    if left.incompatible and not preflight.interrupted:
+        view.refused(left)
     if preflight.interrupted:
         view.stopped(left)
     elif left.held:
@@ -89,8 +94,13 @@ class _View:
     def ends(self, record: PreflightRecord) -> None:
         costs = [it.cost_usd for it in record.pairs]
         cost = NOT_MEASURED if None in costs else dollars(record.known_usd)
-        spent = f"{count(record.known_tokens)} tokens, {cost}"
+        least = "at least " if any(it.tokens is None for it in record.pairs) else ""
+        spent = f"{least}{count(record.known_tokens)} tokens, {cost}"
         self._line(f"preflight took {clock(time.monotonic() - self._began)}; spent so far: {spent}")
+
+    def refused(self, left: Ready) -> None:
+        cells = plural(len(left.incompatible), "cell")
+        self._line(f"{cells} of incompatible pairs not run; `--no-preflight` runs them all the same")
 
     def stopped(self, left: Ready) -> None:
         self._line(f"stopped; go on with: {go_on(left)}")

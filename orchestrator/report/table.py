@@ -42,7 +42,8 @@ from orchestrator.store.running import Runner
 from scorers.aggregate import Group
 
 _NAME_LEAST = 32
-_OUTCOME_LEAST = 16
+_OUTCOME_LEAST = 19
+"""As wide as the longest cause, `(tokens_unmeasured)`, so that no word is cut."""
 
 
 def print_sweep(store: CellStore, *, as_json: bool, runner: Runner | None = None) -> None:

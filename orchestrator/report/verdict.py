@@ -12,7 +12,7 @@ from scorers.evidence import Evidence, TaskFacts
 
 CAUSES = {
     "rate_limited": "the endpoint answered 429 to the end",
-    "endpoint_down": "the endpoint could not be reached",
+    "endpoint_down": "the endpoint could not be reached, or gave no answer of the model",
     "upstream_5xx": "the endpoint answered with a server error (5xx) to the end",
     "stream_cut": "the endpoint broke its answer off",
     "key_refused": "the endpoint refused the key",

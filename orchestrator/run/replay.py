@@ -15,20 +15,19 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from orchestrator.adapter import load_adapter
 from orchestrator.errors import CellFault, InputError, StoreError
 from orchestrator.gateway.contract import ReplayReport
 from orchestrator.gateway.evidence import recorded_wire
 from orchestrator.gateway.replay import load_recording
 from orchestrator.gateway.replay.normalise import normalise_value
-from orchestrator.paths import IMAGES, TASKS
+from orchestrator.paths import TASKS
 from orchestrator.plan.expand import REPLAY, Plan, PlannedCell, Recorded
 from orchestrator.plan.spec import Spending
 from orchestrator.plan.task import load_task
 from orchestrator.run.outcome import REPLAY_DIFFERS, with_cause
 from orchestrator.run.pins import BASE, check_same
 from orchestrator.run.rescore import rescore
-from orchestrator.run.start import Matrix, Ready, stored_spec, sweep_record
+from orchestrator.run.start import Matrix, Ready, stored_fleet, stored_spec, sweep_record
 from orchestrator.sandbox.scratch import ScratchRoot
 from orchestrator.store.cells import CellStore, read_cell
 from orchestrator.store.files import store_errors
@@ -89,7 +88,7 @@ class Comparison:
         return same and self.report.difference is None and not self.report.not_asked
 
 
-def prepare(cell_dir: Path, *, paced: bool = False) -> Prepared:
+def prepare(cell_dir: Path, *, paced: bool = False, images_dir: Path | None = None) -> Prepared:
     """Find out what to run. Raises InputError for a cell that cannot be replayed, PinMismatch where its task
     or adapter is not what it was, StoreError where its record or its sweep's cannot be read.
     """
@@ -99,7 +98,8 @@ def prepare(cell_dir: Path, *, paced: bool = False) -> Prepared:
     store = CellStore(cell_dir.parents[5], cell_dir.parents[4].name)
     stored = store.sweep()
     cli, task = record.identity.cli, record.identity.task
-    adapter, found = load_adapter(IMAGES, cli), load_task(TASKS, task)
+    fleet = stored_fleet(stored, images_dir)
+    adapter, found = fleet.adapter(cli), load_task(TASKS, task)
     if adapter.wire is None:
         raise InputError(f"{cli} asks no model", place=record.cell_id, mend="there is nothing to replay")
     asked = Recorded(record.cell_id, cell_dir, record.identity.model, paced)
@@ -113,7 +113,7 @@ def prepare(cell_dir: Path, *, paced: bool = False) -> Prepared:
     key = replace(record.identity.key, model=f"{REPLAY}{asked.model}")
     name = f"replay-{stored.sweep_id}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     cell = PlannedCell(key.cell_id(name), key, None, 0, asked)
-    matrix = Matrix(spec, name, {cli: adapter}, {task: found}, Plan((cell,), ()))
+    matrix = Matrix(spec, name, {cli: adapter}, {task: found}, Plan((cell,), ()), fleet=fleet)
     check_same("task", {task: stored.tasks[task]}, {task: found.content_hash})
     check_same("adapter", {cli: stored.adapters[cli]}, dict(matrix.adapter_digests))
     return Prepared(matrix, stored, cell, len(recorded))

@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from orchestrator.adapter import Adapter, load_adapter
+from orchestrator.adapter import Adapter
 from orchestrator.errors import InputError, StoreError
+from orchestrator.fleet import Fleet
 from orchestrator.gateway.local.registry import PREFIX as LOCAL
 from orchestrator.gateway.local.registry import LocalModel, Registry
-from orchestrator.paths import IMAGES, TASKS, cab_command, resume_command
+from orchestrator.paths import TASKS, cab_command, resume_command
 from orchestrator.plan.expand import Plan, PlannedCell, expand, points
 from orchestrator.plan.only import choose, matches
 from orchestrator.plan.spec import LoadedSpec, Requirement, Spending, SweepSpec, load_spec, sweep_id
@@ -54,32 +55,46 @@ class Matrix:
     plan: Plan
     local: Mapping[str, LocalModel] = field(default_factory=dict)
     """The local models that can be served here, by id."""
+    fleet: Fleet = field(default_factory=Fleet)
 
     @cached_property
     def adapter_digests(self) -> Mapping[str, str]:
         """`sha256:…` of each CLI's adapter file."""
-        files = {cli: IMAGES / cli / "adapter.py" for cli in self.adapters}
+        files = {cli: self.fleet.adapter_file(cli) for cli in self.adapters}
         return {cli: f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}" for cli, file in files.items()}
 
     @classmethod
-    def of(cls, spec: SweepSpec, name: str, loaded: LoadedSpec | None = None) -> Matrix:
+    def of(
+        cls, spec: SweepSpec, name: str, loaded: LoadedSpec | None = None, fleet: Fleet | None = None
+    ) -> Matrix:
         """Resolve the names of a spec. Raises InputError for an unknown one, or where there is no cell."""
+        fleet = fleet or Fleet()
         if loaded is not None:
-            loaded.require_known("clis", sorted(path.parent.name for path in IMAGES.glob("*/adapter.py")))
+            loaded.require_known("clis", fleet.known)
             loaded.require_known("tasks", list_tasks(TASKS), cutoff=0.4)
-        adapters = {cli: load_adapter(IMAGES, cli) for cli in spec.clis}
+        # What is stored are names: a CLI that comes later is not part of the sweep.
+        spec = spec.model_copy(update={"clis": fleet.matching(spec.clis)})
+        adapters = {cli: fleet.adapter(cli) for cli in spec.clis if cli not in fleet.unavailable}
         if loaded is not None:
             loaded.require_models(cli for cli, adapter in adapters.items() if adapter.uses_model)
         tasks = {task: load_task(TASKS, task) for task in match_tasks(TASKS, list(spec.tasks))}
         if loaded is not None:
             loaded.require_exclusions(points(spec, adapters, list(tasks)))
         local, unfit = _local_models(spec)
-        plan = expand(spec, sweep_id=name, clis=adapters, tasks=list(tasks), env=os.environ, unfit=unfit)
+        plan = expand(
+            spec,
+            sweep_id=name,
+            clis=adapters,
+            tasks=list(tasks),
+            env=os.environ,
+            unfit=unfit,
+            unavailable=fleet.unavailable,
+        )
         if not plan.cells and not plan.skipped:
             raise InputError(
                 "the sweep has no cell", place=name, mend="start one with --id from a file with some"
             )
-        return cls(spec, name, adapters, tasks, plan, local)
+        return cls(spec, name, adapters, tasks, plan, local, fleet)
 
     @cached_property
     def prices(self) -> dict[str, Price | str]:
@@ -119,7 +134,8 @@ class Options:
 
     `runs` is part of what a sweep is: a stored one can only be given more of them, by a resume. `concurrency`
     is how it runs, and stands in each cell's record. `only` limits the call, not the sweep. A part of
-    `budget` that is given takes the place of the sweep's; `require` adds to it.
+    `budget` that is given takes the place of the sweep's; `require` adds to it. `images_dir` holds folders of
+    CLIs beside the repository's.
     """
 
     runs: int | None = None
@@ -127,6 +143,7 @@ class Options:
     only: tuple[str, ...] = ()
     budget: Spending = field(default_factory=Spending)
     require: tuple[Requirement, ...] = ()
+    images_dir: Path | None = None
 
     def applied(self, spec: SweepSpec) -> SweepSpec:
         budget = spec.budget.model_copy(update=self.budget.model_dump(exclude_none=True))
@@ -198,7 +215,7 @@ def plan_of(loaded: LoadedSpec, name: str | None = None, options: Options = _AS_
     """The matrix of a sweep file, without a machine to run it; whether its tasks are proved is not asked."""
     today = datetime.now(UTC).date()
     spec = options.applied(loaded.spec)
-    return Matrix.of(spec, name or sweep_id(spec, today), loaded)
+    return Matrix.of(spec, name or sweep_id(spec, today), loaded, Fleet(elsewhere=options.images_dir))
 
 
 def of_file(path: Path, results: Path, name: str | None, options: Options = _AS_IT_IS) -> Prepared:
@@ -249,7 +266,7 @@ def of_stored(results: Path, name: str, options: Options = _AS_IT_IS) -> Prepare
     store = CellStore(results, name)
     stored = _own(store)
     spec = stored_spec(store, stored)
-    matrix = Matrix.of(options.applied(spec), name)
+    matrix = Matrix.of(options.applied(spec), name, fleet=stored_fleet(stored, options.images_dir))
     check_same("task", stored.tasks, {task.name: task.content_hash for task in matrix.tasks.values()})
     check_same("adapter", stored.adapters, dict(matrix.adapter_digests))
     builds = {name: model.build_id for name, model in matrix.local.items()}
@@ -327,6 +344,13 @@ def stored_spec(store: CellStore, stored: SweepRecord) -> SweepSpec:
         raise StoreError(f"{field}: {first['msg']}", place=place, mend="restore the file") from None
 
 
+def stored_fleet(stored: SweepRecord, images_dir: Path | None = None) -> Fleet:
+    """The CLIs that a stored sweep was started from; those beside the repository's in `images_dir` where they
+    have moved there. Raises InputError where they are not where they were.
+    """
+    return Fleet(elsewhere=images_dir or (Path(stored.images_dir) if stored.images_dir else None))
+
+
 def ended(entry: IndexEntry | None) -> bool:
     """Whether a stored cell stands: one whose outcome the table says to retry is run again on a resume."""
     return entry is not None and not TABLE[entry.outcome].retried
@@ -343,6 +367,7 @@ def sweep_record(matrix: Matrix, spec_digest: str | None, pins: Mapping[str, str
         pins=dict(pins),
         tasks={task.name: task.content_hash for task in matrix.tasks.values()},
         adapters=dict(matrix.adapter_digests),
+        images_dir=str(elsewhere.resolve()) if (elsewhere := matrix.fleet.elsewhere) else None,
         models={name: model.build_id for name, model in matrix.local.items()},
         order=tuple(cell.cell_id for cell in matrix.plan.cells),
         seed=matrix.spec.seed,

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from orchestrator.errors import EnvironmentFault
-from orchestrator.sandbox.images import Layout, engine, load_lock, stale
-from orchestrator.sandbox.images.recipe import BASE, load_recipes
+from orchestrator.sandbox.images import Layout, engine, load_lock, not_built, stale
+from orchestrator.sandbox.images.recipe import BASE, ROOT
 
 SOCKET = Path("/var/run/docker.sock")
 NEEDED_DISK_BYTES = 10 << 30
-"""Free space that a build of all images takes at its peak, with room for a few cells."""
+"""Free space that a build of the images of `make setup` takes at its peak, with room for a few cells."""
 
 _OLDEST_PYTHON = (3, 11)
 
@@ -154,17 +154,21 @@ def _images(machine: Machine) -> Check:
     findings = list(stale(lock, machine.layout))
     if findings:
         found = "; ".join(f"{finding.image} {finding.problem}" for finding in findings)
-        return Check("images", "missing", found, "run `cab images build`")
+        stale_ones = dict.fromkeys(BASE if it.image == ROOT else it.image for it in findings)
+        return Check("images", "missing", found, f"run `cab images build {' '.join(stale_ones)}`")
     # What sweeps run: parents of images, and the image that PID 1 is copied from, may be gone.
-    run = [
-        name for name, recipe in load_recipes(machine.layout.images).items() if recipe.adapter or name == BASE
-    ]
+    recipes = machine.layout.recipes
+    run = [name for name in recipes if name in lock.images and (recipes[name].adapter or name == BASE)]
     if gone := [name for name in run if not machine.has_image(lock.image(name).id)]:
         found = f"the engine has not, or no more, what images.lock has as {', '.join(gone)}"
-        return Check("images", "missing", found, "run `cab images build`")
+        return Check("images", "missing", found, f"run `cab images build {' '.join(gone)}`")
     found = f"{len(lock.images)} in images.lock, all current; PID 1 is in place"
     if base := lock.images.get(BASE):
         found += f"; base has {base.tools}"
+    if names := not_built(lock, machine.layout):
+        found += f"; not built: {', '.join(names)}"
+    for name, reason in machine.layout.fleet.unavailable.items():
+        found += f"; {name} cannot be had: {reason}"
     return Check("images", "ok", found)
 
 

@@ -314,7 +314,8 @@ class SweepRecord(Model):
 
     `spec` is the resolved spec and `spec_digest` that of the file it came from. `pins` says which image id
     each image name stood for; `tasks`, `adapters` and (local) `models` are content digests by name. Every
-    cell runs exactly these. `prices` holds what each model costs, or why that is not known. `replay_of` is
+    cell runs exactly these. `images_dir` is where the folders of CLIs that are not in the repository were.
+    `prices` holds what each model costs, or why that is not known. `replay_of` is
     the cell that a sweep of one cell replays. `imported` is None for a sweep that cab ran: then none of the
     others is. Of an imported one `order` is that of the published file and `started_at` the start of its
     earliest published cell.
@@ -328,6 +329,7 @@ class SweepRecord(Model):
     pins: dict[str, Digest]
     tasks: dict[str, Digest] = Field(default_factory=dict)
     adapters: dict[str, Digest] = Field(default_factory=dict)
+    images_dir: str | None = None
     models: dict[str, Digest] = Field(default_factory=dict)
     order: tuple[str, ...]
     seed: int | None

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import docker
 import pytest
 
-from orchestrator.errors import EnvironmentFault
+from orchestrator.errors import EnvironmentFault, NotAllBuilt
 from orchestrator.sandbox.images import Layout, Progress, build, engine, load_lock, verify
 
 pytestmark = pytest.mark.docker
@@ -52,6 +55,14 @@ def layout(tmp_path: Path, name: str, client: docker.DockerClient) -> Iterator[L
     for image in client.images.list(filters={"label": f"cab.test={name}"}):
         for tag in image.tags:
             client.images.remove(tag, force=True)
+
+
+def add_image(layout: Layout, name: str, suffix: str, dockerfile: str) -> str:
+    """A further image with the same tool."""
+    folder = layout.images / f"{name}-{suffix}"
+    shutil.copytree(layout.images / name, folder)
+    (folder / "Dockerfile").write_text(dockerfile)
+    return folder.name
 
 
 def problems(layout: Layout, client: docker.DockerClient, name: str) -> list[str]:
@@ -125,6 +136,86 @@ def test_a_failed_build_names_its_log_and_shows_its_end(
     assert events[-1].event == "failed"
     assert "so it goes" in events[-1].tail
     assert name not in load_lock(layout.lock).images
+
+
+SLOW = f"{TINY}RUN touch /half && sleep 6 && mv /half /whole\n"
+BUILD = """
+import sys
+from pathlib import Path
+from orchestrator.sandbox.images import Layout, build
+tell = lambda it: print(it.event, it.detail, flush=True)
+build(sys.argv[2:], layout=Layout(Path(sys.argv[1])), on_progress=tell)
+"""
+
+
+def test_a_build_that_was_killed_goes_on_where_it_was(
+    layout: Layout, client: docker.DockerClient, name: str
+) -> None:
+    second = add_image(layout, name, "second", f"{SLOW}LABEL cab.test={name}\n")
+    command = [sys.executable, "-c", BUILD, str(layout.repo), name, second]
+    env = os.environ | {"PYTHONPATH": str(REPO)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as killed:
+        assert killed.stdout is not None
+        told = iter(killed.stdout)
+        assert any("sleep 6" in line for line in told), "the step was never begun"
+        killed.kill()
+    lock = load_lock(layout.lock)
+    assert name in lock.images
+    assert second not in lock.images
+    found = client.images.list(filters={"label": f"cab.test={name}"})
+    assert [image.id for image in found] == [lock.image(name).id], "half an image would be taken for whole"
+
+    events: list[Progress] = []
+    again = build([name, second], layout=layout, client=client, on_progress=events.append)
+    assert again.image(name) == lock.image(name)
+    outcomes = {it.image: it.event for it in events if it.event in ("current", "built")}
+    assert (outcomes[name], outcomes[second]) == ("current", "built")
+    whole = ["sh", "-c", "test -e /whole && test ! -e /half"]
+    client.containers.run(again.image(second).id, whole, remove=True, network_mode="none")
+    # The steps before the one that was killed came out of the engine's cache.
+    assert again.image(second).build_s is None
+
+
+def test_the_time_of_a_whole_build_is_locked_and_then_expected(
+    layout: Layout, client: docker.DockerClient, name: str
+) -> None:
+    first = build([name], layout=layout, client=client).image(name)
+    assert first.build_s is not None
+    assert 0 < first.build_s < 300
+    events: list[Progress] = []
+    build([name], force=True, layout=layout, client=client, on_progress=events.append)
+    (started,) = (it for it in events if it.event == "started")
+    images = len({event.image for event in events})
+    assert (started.at, started.of, started.left_s) == (images, images, first.build_s)
+
+
+def test_the_failure_of_one_image_stops_only_what_stands_on_it(
+    layout: Layout, client: docker.DockerClient, name: str
+) -> None:
+    broken = add_image(layout, name, "a", "ARG BASE\nFROM ${BASE}\nRUN echo so it goes; exit 7\n")
+    wrong = add_image(layout, name, "b", "ARG BASE\nFROM ${BASE}\nBOIL water\n")
+    events: list[Progress] = []
+    with pytest.raises(NotAllBuilt, match=rf"2 images were not built: {broken}, {wrong} ") as error:
+        build([name, broken, wrong], layout=layout, client=client, on_progress=events.append)
+    assert error.value.exit_code == 1
+    assert name in load_lock(layout.lock).images
+    failed = {it.image: it.detail for it in events if it.event == "failed"}
+    assert set(failed) == {broken, wrong}
+    assert f"{broken}.log: " in failed[broken]
+    assert "unknown instruction: BOIL" in failed[wrong]
+
+
+def test_what_stands_on_a_failed_image_is_not_built(layout: Layout, client: docker.DockerClient) -> None:
+    shutil.rmtree(layout.images / "node")
+    shutil.copytree(REPO / "images" / "init", layout.images / "init")
+    (layout.images / "base" / "Dockerfile").write_text("ARG BASE\nFROM ${BASE}\nRUN exit 3\n")
+    before = load_lock(layout.lock)
+    events: list[Progress] = []
+    with pytest.raises(NotAllBuilt, match="2 images were not built: base, init"):
+        build(["init"], layout=layout, client=client, on_progress=events.append)
+    (passed_over,) = (it for it in events if it.event == "passed_over")
+    assert (passed_over.image, passed_over.detail) == ("init", "stands on base, which was not built")
+    assert load_lock(layout.lock) == before
 
 
 def test_a_tool_that_fails_as_the_agent_fails_the_build(

@@ -107,7 +107,7 @@ def test_what_cannot_work_is_found_once_and_left_out() -> None:
         assert done.data["known_tokens"] == sum(it["known_tokens"] for it in found.values()) > 0
 
         asked = models.asked.copy()
-        left_out = cab.sweep("run", spec, "--only", "*/talks/*", "--json", preflight=True, **env).end(0)
+        left_out = cab.sweep("run", spec, "--only", "*/talks/*", "--json", preflight=True, **env).end(1)
         assert [it["reason"].split(":")[0] for it in left_out.data["skipped"]] == ["incompatible (no_edit)"]
         required = cab.sweep(
             "run", spec, "--only", "*/old/*", "--require", "tokens.wire", preflight=True, **env

@@ -99,8 +99,6 @@ def test_documents_name_files_that_are_there(document: Path) -> None:
     text = document.read_text("utf-8")
     ours = r"orchestrator|scorers|images|scripts|tests/(?:unit|docker|data)|examples|sweeps|docs|tasks"
     named = set(re.findall(rf"`((?:{ours})/[\w./-]+)`", text))
-    # The CLI that the example of docs/adapters.md makes up.
-    named = {path for path in named if not path.startswith("images/hello/")}
     named |= {
         str((document.parent / link).resolve().relative_to(ROOT))
         for link in re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", text)

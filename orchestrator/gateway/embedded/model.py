@@ -68,11 +68,11 @@ class ScriptedModel:
             case "loop":
                 return dialect.again()
             case "idle":
-                return Turn(text=IDLE_TEXT)
+                return dialect.say(IDLE_TEXT)
             case "refuse":
                 return Turn(refusal=REFUSAL_TEXT)
             case "false-claim":
-                return Turn(text=CLAIM_TEXT)
+                return dialect.say(CLAIM_TEXT)
 
 
 def count_tokens(value: Any) -> int:

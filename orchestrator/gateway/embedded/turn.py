@@ -13,13 +13,13 @@ class ToolUse:
     """One call of a tool; `number` tells the calls of a conversation apart."""
 
     tool: str
-    arguments: Mapping[str, str]
+    arguments: Mapping[str, Any]
     number: int
 
 
 @dataclass(frozen=True)
 class Turn:
-    """Exactly one of: a text, a refusal, a tool call."""
+    """Exactly one of: a text, a refusal, a tool call; beside a call that ends the run also its last text."""
 
     text: str | None = None
     refusal: str | None = None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import http.client
 import json
 import os
 import secrets
+import socket
 import subprocess
 import sys
 import threading
@@ -47,6 +49,9 @@ class LocalServer:
         """
         if not installed():
             raise EnvironmentFault("llama.cpp is not installed", place=model.id, mend=EXTRA)
+        if port and _taken(port):
+            mend = "give another port, or none for a free one"
+            raise EnvironmentFault(f"port {port} of loopback is taken", place=model.id, mend=mend)
         key = secrets.token_urlsafe(32)
         with model.open() as weights, Path(log or os.devnull).open("ab") as messages:
             process = subprocess.Popen(
@@ -73,7 +78,7 @@ class LocalServer:
                     raise EnvironmentFault(
                         "llama.cpp does not serve it",
                         place=model.id,
-                        mend=f"{log} tells more" if log else "`cab model serve` tells more",
+                        mend=f"{log} tells more" if log else "--log FILE tells more",
                     )
             except BaseException:
                 _end(process)
@@ -104,6 +109,18 @@ class LocalServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+def _taken(port: int) -> bool:
+    """Whether another process listens on this port: llama.cpp does not say why it ends."""
+    with socket.socket() as probe:
+        # As a server does: connections that ended a moment ago keep no port.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            return error.errno == errno.EADDRINUSE
+    return False
 
 
 def _environment() -> dict[str, str]:

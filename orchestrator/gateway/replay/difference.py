@@ -29,9 +29,15 @@ def differences(recorded: Any, sent: Any) -> tuple[tuple[ValueDifference, ...], 
 
 
 def distance(recorded: Any, sent: Any) -> int:
-    """How unlike two values are: the characters of what differs."""
-    sizes = (_size(old) + _size(new) for _, old, new in _places(recorded, sent, "$"))
-    return sum(sizes)
+    """How unlike two values are: the characters of what differs, of texts those of the lines that do."""
+    return sum(_unlike(old, new) for _, old, new in _places(recorded, sent, "$"))
+
+
+def _unlike(old: Any, new: Any) -> int:
+    if isinstance(old, str) and isinstance(new, str):
+        # At least 1: a line's end alone is a difference too.
+        return max(1, sum(map(len, _cut(old, new))))
+    return _size(old) + _size(new)
 
 
 def _size(value: Any) -> int:
@@ -66,13 +72,8 @@ def _value(value: Any) -> str | None:
 
 
 def _differing_lines(old: str, new: str) -> tuple[str, str]:
-    """Of two texts the lines from the first that differs to the last, each from near where it begins to."""
-    before, after = old.split("\n"), new.split("\n")
-    shorter = min(len(before), len(after))
-    head = next((at for at in range(shorter) if before[at] != after[at]), shorter)
-    rest = shorter - head
-    tail = next((at for at in range(rest) if before[-1 - at] != after[-1 - at]), rest)
-    cut = ["\n".join(lines[head : len(lines) - tail]) for lines in (before, after)]
+    """The lines of `_cut`, each from near where it begins to differ."""
+    cut = _cut(old, new)
     same = next(
         (at for at, (one, other) in enumerate(zip(*cut, strict=False)) if one != other), min(map(len, cut))
     )
@@ -81,3 +82,13 @@ def _differing_lines(old: str, new: str) -> tuple[str, str]:
     return shown[0] + ("…" if len(cut[0]) > start + VALUE_MAX else ""), shown[1] + (
         "…" if len(cut[1]) > start + VALUE_MAX else ""
     )
+
+
+def _cut(old: str, new: str) -> tuple[str, str]:
+    """Of two texts the lines from the first that differs to the last."""
+    before, after = old.split("\n"), new.split("\n")
+    shorter = min(len(before), len(after))
+    head = next((at for at in range(shorter) if before[at] != after[at]), shorter)
+    rest = shorter - head
+    tail = next((at for at in range(rest) if before[-1 - at] != after[-1 - at]), rest)
+    return "\n".join(before[head : len(before) - tail]), "\n".join(after[head : len(after) - tail])

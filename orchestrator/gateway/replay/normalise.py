@@ -30,7 +30,12 @@ ID_MEMBERS: Mapping[Wire, frozenset[str]] = {
     "messages": frozenset(("id", "tool_use_id")),
     "gemini": frozenset(("id",)),
 }
-"""Members, wherever they stand, whose text is an id: told apart by the order in which they appear."""
+"""Members, wherever they stand but in ARGUMENTS, whose text is an id: told apart by the order in which they
+appear.
+"""
+
+ARGUMENTS = frozenset(("input", "args"))
+"""Members that, as objects, are a tool call's arguments: an `id` in them is the model's own word."""
 
 _DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*"
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
@@ -129,7 +134,12 @@ def _walk(value: Any, id_members: frozenset[str], ids: dict[str, str]) -> Any:
         return {
             name: ids.setdefault(inner, f"‹id {len(ids) + 1}›")
             if name in id_members and isinstance(inner, str)
-            else _walk(inner, id_members, ids)
+            else _walk(inner, _ids_within(name, inner, id_members), ids)
             for name, inner in value.items()
         }
     return value
+
+
+def _ids_within(name: str, inner: Any, id_members: frozenset[str]) -> frozenset[str]:
+    """The members that are ids within a member."""
+    return frozenset() if name in ARGUMENTS and isinstance(inner, dict) else id_members

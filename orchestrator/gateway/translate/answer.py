@@ -11,7 +11,7 @@ from orchestrator.gateway.evidence import normalise_usage
 from orchestrator.gateway.sse import EventSplitter, event_data
 from orchestrator.gateway.translate.contract import Ending, Fault, Head, Segment, SegmentKind, Writer
 from orchestrator.gateway.wire import Failure
-from orchestrator.gateway.wires.chat import first_choice
+from orchestrator.gateway.wires.chat import CallParts, first_choice
 from orchestrator.gateway.wires.shared import (
     bounded,
     count,
@@ -53,6 +53,7 @@ class AnswerTranslator:
         self._usage: dict[str, Any] | None = None
         self._segments: list[Segment] = []
         self._calls: dict[int, Segment] = {}
+        self._parts = CallParts()
         self._open = 0
         self._written = -1
 
@@ -72,9 +73,13 @@ class AnswerTranslator:
         """
         parsed = json_object(body)
         choice = first_choice(parsed)
-        if not isinstance(choice.get("message"), dict):
+        message = choice.get("message")
+        if not isinstance(message, dict):
             raise ValueError(NO_ANSWER)
-        return self._chunk({**parsed, "choices": [{**choice, "delta": choice["message"]}]}) + self._end()
+        if calls := objects(message.get("tool_calls")):
+            # Each is a call of its own, whatever it lacks.
+            message = {**message, "tool_calls": [{**call, "index": at} for at, call in enumerate(calls)]}
+        return self._chunk({**parsed, "choices": [{**choice, "delta": message}]}) + self._end()
 
     def _event(self, event: bytes) -> bytes:
         data = event_data(event)
@@ -93,7 +98,8 @@ class AnswerTranslator:
         self._usage = cumulated(self._usage, chunk.get("usage"))
         choice = first_choice(chunk)
         out = self._begin(chunk) if choice else b""
-        delta = choice.get("delta") or choice.get("message")
+        # Some endpoints repeat the whole message beside its last delta.
+        delta = choice.get("delta") or (None if self._segments else choice.get("message"))
         for kind, names in _TEXTS:
             if said := next(filter(None, (text_of(member(delta, name)) for name in names)), ""):
                 out += self._add(self._text(kind), said)
@@ -124,18 +130,16 @@ class AnswerTranslator:
         return last if last and last.kind == kind else self._new(Segment(kind, len(self._segments)))
 
     def _call(self, part: dict[str, Any]) -> Segment:
-        """The call that a delta belongs to; endpoints that leave out the index send whole calls, each with
-        its id.
-        """
-        index = part.get("index")
-        if not isinstance(index, int):
-            index = len(self._calls) if part.get("id") else max(len(self._calls) - 1, 0)
-        if index not in self._calls:
-            number = len(self._segments)
-            call_id = bounded(part.get("id")) or f"call_{self._tag}_{number}"
-            name = text_of(member(part.get("function"), "name"))
-            self._calls[index] = self._new(Segment("call", number, call_id, name))
-        return self._calls[index]
+        """The call that a delta belongs to."""
+        name = text_of(member(part.get("function"), "name"))
+        number = self._parts.call_of(part)
+        if number not in self._calls:
+            place = len(self._segments)
+            call_id = bounded(part.get("id")) or f"call_{self._tag}_{place}"
+            self._calls[number] = self._new(Segment("call", place, call_id))
+        call = self._calls[number]
+        call.name = call.name or name
+        return call
 
     def _new(self, segment: Segment) -> Segment:
         self._segments.append(segment)
@@ -157,6 +161,8 @@ class AnswerTranslator:
         while self._open < len(self._segments):
             segment = self._segments[self._open]
             last = self._open == len(self._segments) - 1
+            if last and not to_end and segment.kind == "call" and not segment.name:
+                break
             if self._written < 0:
                 self._written = 0
                 out += self.writer.open(segment)

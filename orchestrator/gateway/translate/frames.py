@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
+
+from orchestrator.gateway.jsontext import utf8
 
 
 def event(data: dict[str, Any]) -> bytes:
-    return f"data: {json.dumps(data, ensure_ascii=False)}\n\n".encode("utf-8", "surrogatepass")
+    return b"data: " + utf8(data) + b"\n\n"
 
 
 def named_event(data: dict[str, Any]) -> bytes:

@@ -11,7 +11,7 @@ from orchestrator.gateway.jsontext import canonical
 from orchestrator.gateway.translate.answer import NO_ANSWER, AnswerTranslator, stated_message
 from orchestrator.gateway.translate.contract import Fault, Translated, Translation
 from orchestrator.gateway.wire import Failure
-from orchestrator.gateway.wires.shared import DETAIL_MAX, json_object
+from orchestrator.gateway.wires.shared import DETAIL_MAX, json_object, json_value
 
 _OWN_HEADERS = frozenset(("content-type", "content-length", "content-encoding"))
 
@@ -43,11 +43,11 @@ class Passage:
         return self._answer.finish()
 
     def whole(self, body: bytes, *, events: bool) -> Whole:
-        """A reply that is there as a whole, as the stream or the object that the CLI asked for."""
-        try:
-            out = self.feed(body) + self.finish() if events else self._answer.plain(body)
-        except ValueError as error:
-            return self.error(502, Failure("endpoint_down", str(error)), b"")
+        """A reply that is there as a whole, as the stream or the object that the CLI asked for; events are
+        read as such, whatever the reply's type says. Raises ValueError for a body that holds no answer.
+        """
+        events = events or json_value(body) is None
+        out = self.feed(body) + self.finish() if events else self._answer.plain(body)
         if self.streams:
             return Whole(200, self.content_type, out)
         return Whole(200, "application/json", json.dumps(self._writer.whole()).encode())

@@ -7,6 +7,7 @@ shell, a patch) becomes a function of what its call holds. What only the endpoin
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ from orchestrator.gateway.wires.shared import member, objects, text_of
 
 NAME_MAX = 64
 """Characters that a function's name may have on chat completions."""
+
+_MARK = 8
 
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
@@ -162,8 +165,12 @@ class Tools:
 
 
 def flat_name(namespace: str | None, name: str) -> str:
-    """The name of a function, with that of its namespace."""
-    return f"{namespace}__{name}"[:NAME_MAX] if namespace else name
+    """The name of a function, with that of its namespace; what is too long ends in a mark of the whole."""
+    whole = f"{namespace}__{name}" if namespace else name
+    if len(whole) <= NAME_MAX:
+        return whole
+    mark = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:_MARK]
+    return f"{whole[: NAME_MAX - _MARK - 1]}_{mark}"
 
 
 def free_text(arguments: str) -> str:

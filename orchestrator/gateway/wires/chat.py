@@ -26,6 +26,7 @@ from orchestrator.gateway.wires.shared import (
     bounded,
     count,
     cumulated,
+    json_value,
     member,
     models_path,
     objects,
@@ -175,16 +176,21 @@ def _without_usage(event: bytes, data: bytes, parsed: dict[str, Any]) -> bytes:
     """What a CLI sees that did not ask for usage."""
     if "usage" not in parsed:
         return event
-    if parsed.get("usage") and not parsed.get("choices"):
+    if parsed.get("usage") and not parsed.get("choices") and not parsed.get("error"):
         return b""
-    text = data.decode("utf-8")
-    return event.replace(data, drop_member(text, members(text), "usage").encode(), 1)
+    try:
+        text = data.decode("utf-8")
+        found = members(text)
+    except ValueError:
+        # Not quite JSON, though it could be read: the CLI is to see it as it is.
+        return event
+    return event.replace(data, drop_member(text, found, "usage").encode(), 1)
 
 
 def first_choice(body: dict[str, Any]) -> dict[str, Any]:
     """The choice with index 0, or {}: further choices (`n` > 1) are not what a CLI acts on."""
     for choice in objects(body.get("choices")):
-        if choice.get("index", 0) == 0:
+        if not choice.get("index"):
             return choice
     return {}
 
@@ -203,26 +209,66 @@ def _assembled(stream: str) -> dict[str, Any]:
     content: list[str] = []
     refusal: list[str] = []
     calls: dict[int, dict[str, Any]] = {}
+    parts = CallParts()
     for chunk in recorded(stream):
         delta = first_choice(chunk).get("delta")
         content.append(text_of(member(delta, "content")))
         refusal.append(text_of(member(delta, "refusal")))
         for part in objects(member(delta, "tool_calls")):
-            _add_part(calls, part)
+            _add_part(calls, parts.call_of(part), part)
     return {
         "role": "assistant",
         "content": "".join(content) or None,
         "refusal": "".join(refusal) or None,
-        "tool_calls": [calls[index] for index in sorted(calls)],
+        "tool_calls": [calls[number] for number in sorted(calls, key=parts.order)],
     }
 
 
-def _add_part(calls: dict[int, dict[str, Any]], part: dict[str, Any]) -> None:
-    """Add one delta of a tool call; endpoints that leave out the index send whole calls, each with its id."""
-    index = part.get("index")
-    if not isinstance(index, int):
-        index = len(calls) if part.get("id") else max(len(calls) - 1, 0)
-    call = calls.setdefault(index, {"id": "", "type": "function", "function": {"name": "", "arguments": ""}})
+class CallParts:
+    """Tells which call of a streamed answer a delta belongs to, counted from 0.
+
+    The index says so, but for endpoints that leave it out, or give 0 to all: there a new call is told by a
+    new id, or without any id by a name behind arguments that are whole.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[Any, int] = {}
+        self._places: list[int] = []
+        self._ids: list[str] = []
+        self._arguments: list[str] = []
+
+    def call_of(self, part: dict[str, Any]) -> int:
+        index, call_id = part.get("index"), text_of(part.get("id"))
+        place = index if isinstance(index, int) else None
+        number = self._numbers.get(place)
+        if number is None or self._is_new(number, call_id, part.get("function")):
+            number = self._numbers[place] = len(self._ids)
+            self._places.append(number if place is None else place)
+            self._ids.append("")
+            self._arguments.append("")
+        self._ids[number] = self._ids[number] or call_id
+        self._arguments[number] += text_of(member(part.get("function"), "arguments"))
+        return number
+
+    def order(self, number: int) -> tuple[int, int]:
+        """What calls are to be sorted by: their index, where they have one."""
+        return self._places[number], number
+
+    def _is_new(self, number: int, call_id: str, function: Any) -> bool:
+        """Whether a delta with the index of a call is the beginning of another."""
+        known, so_far = self._ids[number], self._arguments[number].rstrip()
+        if not text_of(member(function, "name")) or (known and call_id in ("", known)):
+            return False
+        whole = so_far.endswith("}") and json_value(so_far) is not None
+        if call_id:
+            # Of a call that has not ended, another id is a name that an endpoint changes as it goes.
+            return bool(known) and (whole or not so_far)
+        return whole and bool(member(function, "arguments"))
+
+
+def _add_part(calls: dict[int, dict[str, Any]], number: int, part: dict[str, Any]) -> None:
+    """Add one delta of a tool call."""
+    call = calls.setdefault(number, {"id": "", "type": "function", "function": {"name": "", "arguments": ""}})
     if part.get("id") and not call["id"]:
         call["id"] = part["id"]
     function = part.get("function")

@@ -211,7 +211,7 @@ class GeminiWire:
 def _candidate(body: dict[str, Any]) -> dict[str, Any]:
     """The candidate with index 0, or {}: it is the one that a CLI acts on."""
     for candidate in objects(body.get("candidates")):
-        if candidate.get("index", 0) == 0:
+        if not candidate.get("index"):
             return candidate
     return {}
 

@@ -52,14 +52,20 @@ class PlainMeter:
         return data
 
     def finish(self) -> bytes:
-        self.reading.complete = True
         if self._body.truncated:
+            self.reading.complete = True
             return b""
         body = self._body.data()
         parsed = json_value(body)
-        # A client that asked for a stream reads one, whatever its content type says.
-        for part in recorded(body.decode("utf-8", "replace") if parsed is None else parsed):
-            self._read(self.reading, part)
+        if parsed is None:
+            # A client that asked for a stream reads one, whatever its content type says.
+            stream = StreamMeter(self._read, reading=self.reading)
+            stream.feed(body)
+            stream.finish()
+        else:
+            self.reading.complete = True
+            for part in recorded(parsed):
+                self._read(self.reading, part)
         self.reading.failure = self.reading.failure or _unanswered(self.reading, body)
         return b""
 
@@ -71,8 +77,8 @@ class StreamMeter:
     it is whole, as `shown` has it.
     """
 
-    def __init__(self, read: Read, shown: Shown | None = None) -> None:
-        self.reading = Reading()
+    def __init__(self, read: Read, shown: Shown | None = None, reading: Reading | None = None) -> None:
+        self.reading = reading or Reading()
         self._read = read
         self._shown = shown
         self._splitter = EventSplitter()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.gateway.jsontext import Member, canonical, members, set_members
+from orchestrator.gateway.jsontext import Member, canonical, deep, members, set_members
 from orchestrator.gateway.settings import GenerationSettings
 from orchestrator.gateway.sse import event_data, split_events
 from orchestrator.gateway.wire import ErrorKind, Failure, Path, Prepared, Shown, ToolRequest
@@ -17,6 +17,8 @@ from orchestrator.gateway.wire import ErrorKind, Failure, Path, Prepared, Shown,
 DETAIL_MAX = 2000
 NAME_MAX = 200
 SETTING_MAX = 1000
+COUNT_MAX = (1 << 53) - 1
+"""The largest number that all readers of JSON read alike."""
 
 _MODELS = re.compile(r"(?:^|/)models(?:/(.+?))?/?$")
 
@@ -218,9 +220,11 @@ def bounded(value: Any) -> str | None:
 
 
 def count(counts: Any, name: str) -> int | None:
-    """A count that an object states; None when it does not, or states none of that kind."""
+    """A count that an object states; None when it does not, or states what can be none."""
     value = member(counts, name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if type(value) is int and 0 <= value <= COUNT_MAX else None
 
 
 def recorded(response: Any) -> Iterator[dict[str, Any]]:
@@ -237,11 +241,21 @@ def recorded(response: Any) -> Iterator[dict[str, Any]]:
 
 
 def cumulated(stated: dict[str, Any] | None, usage: Any) -> dict[str, Any] | None:
-    """Usage after a further statement of it. Totals grow: a count that falls to 0 or null is not stated."""
+    """Usage after a further statement of it. Totals grow: a count that falls to 0 or null is not stated. So
+    it is with their details, which are objects in it.
+    """
     if not isinstance(usage, dict):
         return stated
     kept = stated or {}
-    return {**kept, **{name: value for name, value in usage.items() if value or not kept.get(name)}}
+    said = {name: value for name, value in usage.items() if value or not kept.get(name)}
+    return {**kept, **{name: _detailed(kept.get(name), value) for name, value in said.items()}}
+
+
+def _detailed(stated: Any, said: Any) -> Any:
+    """A member of usage after a further statement."""
+    if not (isinstance(stated, dict) and isinstance(said, dict)):
+        return said
+    return {**stated, **{name: value for name, value in said.items() if value or not stated.get(name)}}
 
 
 def text_of(content: Any) -> str:
@@ -258,9 +272,10 @@ def tool_request(call_id: Any, name: Any, arguments: Any) -> ToolRequest:
 
 
 def settings(values: Any, names: Iterable[str]) -> dict[str, Any]:
-    """The named members that are set, but those of more than SETTING_MAX characters."""
+    """The named members that are set, but those of more than SETTING_MAX characters or too deep."""
     present = {name: value for name in names if (value := member(values, name)) is not None}
-    return {name: value for name, value in present.items() if len(canonical(value)) <= SETTING_MAX}
+    kept = {name: value for name, value in present.items() if not deep(value)}
+    return {name: value for name, value in kept.items() if len(canonical(value)) <= SETTING_MAX}
 
 
 def texts_in(value: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -31,23 +31,27 @@ class Pair:
         return self.cell.key.cli, self.cell.key.model
 
 
-def needs_handshake(cell: PlannedCell, *, scripted: bool = False) -> bool:
-    """Whether a cell asks a model that can fail to work with its CLI. A scripted one cannot; with `scripted`
-    the one that solves tasks is tested as well, which proves the mechanism. A replay asks no model.
-    """
-    asks = cell.endpoint is not None or (scripted and cell.script == PROVEN_SCRIPT)
-    return asks and cell.recorded is None
-
-
 def pairs_of(
-    cells: Iterable[PlannedCell], matrix: Matrix, pins: Mapping[str, str], *, scripted: bool = False
+    cells: Iterable[PlannedCell],
+    matrix: Matrix,
+    pins: Mapping[str, str],
+    *,
+    local: bool = False,
+    scripted: bool = False,
 ) -> list[Pair]:
-    """The pairs of `cells` that need a handshake, in their order."""
+    """The pairs of `cells` that need a handshake, in their order: those that ask an endpoint.
+
+    With `local` also those of local models, which cost nothing and fail honestly; with `scripted` those of
+    the scripted model that solves tasks, which prove the mechanism. A replay asks no model.
+    """
     found: dict[tuple[str, str], Pair] = {}
     for cell in cells:
+        served_here = cell.key.model in matrix.local
+        asks = local if served_here else cell.endpoint is not None
+        tested = asks or (scripted and cell.script == PROVEN_SCRIPT)
         name = (cell.key.cli, cell.key.model)
-        if name not in found and needs_handshake(cell, scripted=scripted):
-            found[name] = Pair(cell, _key(cell, matrix, pins), cell.key.model in matrix.local)
+        if tested and cell.recorded is None and name not in found:
+            found[name] = Pair(cell, _key(cell, matrix, pins), served_here)
     return list(found.values())
 
 

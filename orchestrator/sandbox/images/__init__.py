@@ -1,7 +1,7 @@
 """Building, locking and checking of the images that cells run in. See docs/images.md."""
 
 from orchestrator.sandbox.images.builder import Layout, Progress, build, init_is_current
-from orchestrator.sandbox.images.check import stale, verify
+from orchestrator.sandbox.images.check import not_built, stale, verify
 from orchestrator.sandbox.images.lock import Finding, Lock, LockedImage, load_lock
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "build",
     "init_is_current",
     "load_lock",
+    "not_built",
     "stale",
     "verify",
 ]

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import docker
 from docker.models.images import Image
 
 from orchestrator import paths
-from orchestrator.errors import CabError, EnvironmentFault
+from orchestrator.errors import CabError, EnvironmentFault, NotAllBuilt
+from orchestrator.fleet import Fleet
 from orchestrator.sandbox.images import engine
 from orchestrator.sandbox.images.host import HostAccess, read_host
 from orchestrator.sandbox.images.lock import Lock, LockedImage, load_lock, pin_tag, save_lock
@@ -30,30 +31,49 @@ SHA256 = "sha256"
 """The key, in the locked versions of images/init, of the hash of its binary."""
 
 
+Event = Literal["current", "started", "step", "output", "built", "failed", "passed_over"]
+
+
 @dataclass(frozen=True)
 class Progress:
     """What happened to one image, `seconds` after its start.
 
     A `step` is named by `detail`; an `output` is the last line that it printed so far. `tail` is the end of a
-    failed build's log.
+    failed build's log. `passed_over` is an image that cannot be built, for the reason in `detail`. `at` is
+    its place among the `of` images of the call, from 1. `left_s` is how long it and the images after it took
+    when they were last built; None where that is not known of one of them.
     """
 
     image: str
-    event: Literal["current", "started", "step", "output", "built", "failed"]
+    event: Event
     detail: str = ""
     seconds: float = 0.0
     tail: tuple[str, ...] = ()
+    at: int = 0
+    of: int = 0
+    left_s: float | None = None
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where things are in a checkout."""
+    """Where things are in a checkout, and the folder elsewhere that holds more CLIs' folders."""
 
     repo: Path = paths.ROOT
+    elsewhere: Path | None = None
 
     @property
     def images(self) -> Path:
         return self.repo / "images"
+
+    @cached_property
+    def fleet(self) -> Fleet:
+        """Its CLIs, and those elsewhere."""
+        return Fleet(self.images, self.elsewhere)
+
+    @property
+    def recipes(self) -> dict[str, Recipe]:
+        """What its images are made from, parents before children."""
+        return load_recipes(self.images, self.elsewhere)
 
     @property
     def lock(self) -> Path:
@@ -86,22 +106,38 @@ def build(
     layout: Layout | None = None,
     client: docker.DockerClient | None = None,
 ) -> Lock:
-    """Build the named images (all when None) and what they stand on; write images.lock after each.
+    """Build the named images (all that can be had when None) and what they stand on; write images.lock after
+    each, so that a build that was killed goes on where it was.
 
-    What is up to date is left alone. `force` builds the named ones again, without the engine's cache.
-    Raises EnvironmentFault when the engine, a registry or a build fails, InputError for an unknown name.
+    What is up to date is left alone. `force` builds the named ones again, without the engine's cache. A
+    failure stops what stands on it and nothing else.
+    Raises NotAllBuilt at the end where some failed, EnvironmentFault where no engine answers, InputError for
+    a name that is unknown or cannot be had.
     """
     layout = layout or Layout()
-    recipes = load_recipes(layout.images)
+    recipes = layout.recipes
+    wanted = with_parents(recipes, names, layout.fleet.unavailable)
     forced = frozenset(recipes if names is None else names) if force else frozenset()
     with _one_at_a_time(layout):
         builder = _Builder(layout, client or engine.connect(), on_progress)
-        wanted = with_parents(recipes, names)
-        if any(ROOT in recipe.parents.values() for recipe in wanted):
-            builder.root(force=BASE in forced)
-        for recipe in wanted:
-            builder.image(recipe, force=recipe.name in forced)
-        return builder.lock
+        if names is None:
+            for name, reason in layout.fleet.unavailable.items():
+                on_progress(Progress(name, "passed_over", reason))
+        failed = builder.all(wanted, forced)
+    if failed:
+        raise _not_all(failed, layout)
+    return builder.lock
+
+
+def _not_all(failed: Mapping[str, CabError], layout: Layout) -> NotAllBuilt:
+    if len(failed) == 1:
+        (error,) = failed.values()
+        return NotAllBuilt(error.thing, place=error.place, mend=error.mend)
+    return NotAllBuilt(
+        f"{len(failed)} images were not built: {', '.join(failed)}",
+        place=str(layout.logs),
+        mend="what failed is told above; a second `cab images build` goes on from here",
+    )
 
 
 @contextmanager
@@ -123,6 +159,55 @@ class _Builder:
             self.lock = load_lock(layout.lock)
         except EnvironmentFault:
             self.lock = Lock()
+        self._ahead: list[str] = []
+        self._of = 0
+        self._left_s: float | None = None
+
+    def all(self, wanted: Sequence[Recipe], forced: frozenset[str]) -> Mapping[str, CabError]:
+        """Make sure of all images, parents before children. What could not be built, with the reason."""
+        on_root = any(ROOT in recipe.parents.values() for recipe in wanted)
+        self._ahead = [*([ROOT] if on_root else []), *(recipe.name for recipe in wanted)]
+        self._of = len(self._ahead)
+        times = self._times(wanted, forced)
+        failed: dict[str, CabError] = {}
+        steps: list[tuple[str, Recipe | None]] = [(recipe.name, recipe) for recipe in wanted]
+        for name, recipe in [(ROOT, None), *steps] if on_root else steps:
+            self._left_s = None if None in times.values() else sum(filter(None, times.values()))
+            try:
+                if recipe is None:
+                    self.root(force=BASE in forced)
+                elif below := [parent for parent in recipe.parents.values() if parent in failed]:
+                    raise self._stands_on(name, below[0])
+                else:
+                    self.image(recipe, force=name in forced)
+            except CabError as error:
+                failed[name] = error
+            times.pop(name, None)
+            self._ahead.remove(name)
+        return failed
+
+    def _stands_on(self, name: str, parent: str) -> EnvironmentFault:
+        problem = f"stands on {parent}, which was not built"
+        self._tell(name, "passed_over", problem)
+        return EnvironmentFault(problem, place=f"image {name}", mend=f"mend {parent} first")
+
+    def _times(self, wanted: Sequence[Recipe], forced: frozenset[str]) -> dict[str, float | None]:
+        """By image that is to be built: the seconds that it took last, None where that is not known."""
+        times: dict[str, float | None] = {}
+        for recipe in wanted:
+            locked = self.lock.images.get(recipe.name)
+            parents = {name: self.lock.images.get(name) for name in recipe.parents.values()}
+            ids = {name: parent.id for name, parent in parents.items() if parent}
+            stays = len(ids) == len(parents) and not times.keys() & parents and recipe.name not in forced
+            if stays and self._is_locked(recipe, recipe.inputs_hash(ids)):
+                continue
+            times[recipe.name] = locked.build_s if locked else None
+        return times
+
+    def _tell(self, name: str, event: Event, detail: str = "", **more: Any) -> None:
+        at = self._of - len(self._ahead) + 1
+        progress = Progress(name, event, detail, at=at, of=self._of, left_s=self._left_s, **more)
+        self._on_progress(progress)
 
     @cached_property
     def _pin(self) -> BasePin:
@@ -143,8 +228,9 @@ class _Builder:
             return self._current(ROOT)
         log = self._layout.logs / f"{ROOT}.log"
         with self._reported(ROOT, log) as say:
+            start = time.monotonic()
             made = make_root(self._pin, self._client, self._host, tag=tag, log=log, say=say)
-            self._keep_root(made, tag, inputs)
+            self._keep_root(made, tag, inputs, time.monotonic() - start)
         return None
 
     def image(self, recipe: Recipe, *, force: bool) -> None:
@@ -156,7 +242,7 @@ class _Builder:
             return self._current(recipe.name)
         log = self._layout.logs / f"{recipe.name}.log"
         with self._reported(recipe.name, log) as say:
-            image_id = engine.build(
+            built = engine.build(
                 self._client,
                 recipe.context(self._host.files()),
                 name=recipe.name,
@@ -168,9 +254,9 @@ class _Builder:
                 use_cache=not force,
                 log=log,
                 say=say,
-                hear=lambda line: self._on_progress(Progress(recipe.name, "output", line)),
+                hear=lambda line: self._tell(recipe.name, "output", line),
             )
-            versions = self._versions(recipe, image_id, parents)
+            versions = self._versions(recipe, built.image_id, parents)
             if problem := recipe.version_problem(versions):
                 # Neither tagged nor locked: nothing may run it.
                 raise EnvironmentFault(
@@ -178,7 +264,7 @@ class _Builder:
                     place=f"image {recipe.name}",
                     mend=f"make Dockerfile, its label cab.reads.{recipe.name} and adapter agree",
                 )
-            self._keep_built(recipe, image_id, inputs, parents, versions)
+            self._keep_built(recipe, built.image_id, inputs, parents, versions, built.seconds)
             self._export(recipe)
         return None
 
@@ -188,7 +274,10 @@ class _Builder:
             # An image that someone built on top of it has the label too, but no pin of its own.
             if pin_tag(str(image.id)) not in image.tags:
                 continue
-            versions = self._versions(recipe, str(image.id), parents)
+            try:
+                versions = self._versions(recipe, str(image.id), parents)
+            except EnvironmentFault:  # not fit to be taken: it is built, and that tells what is wrong
+                continue
             if recipe.version_problem(versions) is None:
                 self._keep_built(recipe, str(image.id), inputs, parents, versions)
                 return True
@@ -209,15 +298,24 @@ class _Builder:
         inputs: str,
         parents: Mapping[str, str],
         versions: dict[str, str],
+        build_s: float | None = None,
     ) -> None:
         parent = parents[recipe.stands_on] if recipe.stands_on else None
         self._keep(
-            recipe.name, image_id, tag=recipe.tag(inputs), inputs=inputs, parent=parent, versions=versions
+            recipe.name,
+            image_id,
+            tag=recipe.tag(inputs),
+            inputs=inputs,
+            parent=parent,
+            versions=versions,
+            build_s=build_s,
         )
 
-    def _keep_root(self, image: Image, tag: str, inputs: str) -> None:
+    def _keep_root(self, image: Image, tag: str, inputs: str, build_s: float | None = None) -> None:
         versions = {"source": root_source(image)}
-        self._keep(ROOT, str(image.id), tag=tag, inputs=inputs, parent=None, versions=versions)
+        self._keep(
+            ROOT, str(image.id), tag=tag, inputs=inputs, parent=None, versions=versions, build_s=build_s
+        )
 
     def _keep(
         self,
@@ -228,6 +326,7 @@ class _Builder:
         inputs: str,
         parent: str | None,
         versions: dict[str, str],
+        build_s: float | None,
     ) -> None:
         image = self._client.images.get(image_id)
         image.tag(tag)
@@ -241,6 +340,7 @@ class _Builder:
             versions=versions,
             built_at=datetime.now(UTC).isoformat(timespec="seconds"),
             size=int(image.attrs["Size"]),
+            build_s=None if build_s is None else round(build_s, 1),
         )
         self.lock = self.lock.with_image(name, locked)
         save_lock(self.lock, self._layout.lock)
@@ -273,24 +373,24 @@ class _Builder:
         return image is not None
 
     def _current(self, name: str) -> None:
-        self._on_progress(Progress(name, "current", self.lock.image(name).tag))
+        self._tell(name, "current", self.lock.image(name).tag)
 
     @contextmanager
     def _reported(self, name: str, log: Path) -> Iterator[Callable[[str], None]]:
         start = time.monotonic()
 
         def say(detail: str) -> None:
-            self._on_progress(Progress(name, "step", detail, time.monotonic() - start))
+            self._tell(name, "step", detail, seconds=time.monotonic() - start)
 
-        self._on_progress(Progress(name, "started"))
+        self._tell(name, "started")
         log.unlink(missing_ok=True)
         try:
             yield say
         except CabError as error:
             tail = tuple(engine.log_tail(log))
-            self._on_progress(Progress(name, "failed", str(error), time.monotonic() - start, tail))
+            self._tell(name, "failed", str(error), seconds=time.monotonic() - start, tail=tail)
             raise
-        self._on_progress(Progress(name, "built", self.lock.image(name).tag, time.monotonic() - start))
+        self._tell(name, "built", self.lock.image(name).tag, seconds=time.monotonic() - start)
 
 
 def init_is_current(layout: Layout, lock: Lock) -> bool:

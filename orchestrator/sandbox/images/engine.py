@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import io
+import re
 import shlex
 import tarfile
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import docker
 from docker.errors import APIError, ContainerError, DockerException, ImageNotFound, NotFound
 from docker.models.images import Image
+from requests.exceptions import RequestException
 
 from orchestrator.errors import EnvironmentFault
 from orchestrator.sandbox.docker import no_engine
@@ -20,6 +25,8 @@ READS_LABEL = "cab.reads."
 
 AGENT_UID = 1000
 _READ_TIMEOUT_S = 600
+_CACHED = "---> Using cache"
+_COMMAND = re.compile(r"Step \d+/\d+ : RUN\b")
 _TAIL_LINES = 15
 
 
@@ -33,6 +40,16 @@ def connect() -> docker.DockerClient:
     return client
 
 
+@dataclass(frozen=True)
+class Built:
+    """An image without a tag. `seconds` is what its build took; None where a command of it was not run, since
+    the engine had what it makes in its cache.
+    """
+
+    image_id: str
+    seconds: float | None
+
+
 def build(
     client: docker.DockerClient,
     context: bytes,
@@ -44,13 +61,13 @@ def build(
     log: Path,
     say: Callable[[str], None],
     hear: Callable[[str], None],
-) -> str:
-    """Build one image and give its id; it has no tag yet. All that the engine prints goes to `log`, each step
+) -> Built:
+    """Build one image; it has no tag yet. All that the engine prints goes to `log`, each step
     also to `say`, and the last line of any other output to `hear`.
 
     Raises EnvironmentFault with the end of the log.
     """
-    image_id = ""
+    image_id, step, cached, start = "", "", False, time.monotonic()
     with log.open("w", encoding="utf-8") as file:
         stream = client.api.build(
             fileobj=io.BytesIO(context),
@@ -62,11 +79,14 @@ def build(
             forcerm=True,
             decode=True,
         )
-        for event in stream:
+        for event in _events(stream, name, log):
             text = event.get("stream", "")
             file.write(text)
             if text.startswith("Step "):
-                say(text.strip())
+                step = text.strip()
+                say(step)
+            elif text.strip() == _CACHED:
+                cached = cached or bool(_COMMAND.match(step))
             elif lines := text.strip().splitlines():
                 hear(lines[-1])
             if "error" in event:
@@ -82,7 +102,19 @@ def build(
         raise EnvironmentFault(
             f"the engine told no id for image {name}", place=str(log), mend="see that file"
         )
-    return image_id
+    return Built(image_id, None if cached else time.monotonic() - start)
+
+
+def _events(stream: Iterator[dict[str, Any]], name: str, log: Path) -> Iterator[dict[str, Any]]:
+    """What a build tells. Raises EnvironmentFault where the engine refuses it, or goes away."""
+    try:
+        yield from stream
+    except (DockerException, RequestException) as error:
+        raise EnvironmentFault(
+            f"image {name} cannot be built: {error}",
+            place=str(log),
+            mend=f"see its Dockerfile, and that the engine runs; then run `cab images build {name}`",
+        ) from error
 
 
 def log_tail(log: Path) -> list[str]:

@@ -46,7 +46,8 @@ class LockedImage(BaseModel):
     """One image as it was resolved.
 
     `id` is what runs. `parent` is the id of the image it stands on. `versions` was read back from the image
-    itself. `size` is in bytes.
+    itself. `size` is in bytes. `build_s` is what its build took here; None where that is not known: it was
+    taken over, or the engine had some of its commands in its cache.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -58,6 +59,7 @@ class LockedImage(BaseModel):
     versions: dict[str, str]
     built_at: str
     size: int
+    build_s: float | None = None
 
     @property
     def tools(self) -> str:

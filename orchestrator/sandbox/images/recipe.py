@@ -13,9 +13,11 @@ import tarfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
-from orchestrator.adapter import Adapter, load_adapter
+from orchestrator.adapter import Adapter
 from orchestrator.errors import InputError
+from orchestrator.fleet import DOCKERFILE, Fleet
 from orchestrator.sandbox.images.lock import version_problem
 
 ROOT = "root"
@@ -28,7 +30,7 @@ HOST_DIR = "host"
 
 _PARENT_ARG = re.compile(r"^ARG\s+([A-Z][A-Z0-9_]*)\s*$")
 _FROM = re.compile(r"^FROM\s+(\S+)")
-_NOT_INPUTS = frozenset({"adapter.py", "base.pin"})
+_NOT_INPUTS = frozenset({"adapter.py", "base.pin", "README.md"})
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Recipe:
         return f"cab/{self.name}:{self.version or inputs_hash[:12]}"
 
     def files(self) -> dict[str, Path]:
-        """The build's own input files by path in the folder. The adapter is not one: no image holds it."""
+        """The build's own input files by path in the folder. Adapter and README are in no image."""
         return {
             path.relative_to(self.folder).as_posix(): path
             for path in sorted(self.folder.rglob("*"))
@@ -98,12 +100,17 @@ def _add(tar: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
     tar.addfile(member, io.BytesIO(content))
 
 
-def load_recipes(images_dir: Path) -> dict[str, Recipe]:
-    """All images under `images_dir`, parents before children.
+def load_recipes(images_dir: Path, elsewhere: Path | None = None) -> dict[str, Recipe]:
+    """All images under `images_dir` and `elsewhere`, parents before children.
 
     Raises InputError when a parent is missing or images stand on each other in a ring.
     """
-    recipes = {path.parent.name: _load(path) for path in sorted(images_dir.glob("*/Dockerfile"))}
+    fleet = Fleet(images_dir, elsewhere)
+    recipes = {
+        name: _load(fleet, folder / DOCKERFILE)
+        for name, folder in fleet.folders.items()
+        if (folder / DOCKERFILE).is_file()
+    }
     for recipe in recipes.values():
         for argument, parent in recipe.parents.items():
             if parent != ROOT and parent not in recipes:
@@ -115,7 +122,7 @@ def load_recipes(images_dir: Path) -> dict[str, Recipe]:
     return {name: recipes[name] for name in _ordered(recipes)}
 
 
-def _load(dockerfile: Path) -> Recipe:
+def _load(fleet: Fleet, dockerfile: Path) -> Recipe:
     folder = dockerfile.parent
     name = folder.name
     parents: dict[str, str] = {}
@@ -126,8 +133,7 @@ def _load(dockerfile: Path) -> Recipe:
         elif not stages and (match := _PARENT_ARG.match(line)):
             parents[match[1]] = ROOT if (name, match[1]) == (BASE, "BASE") else match[1].lower()
     stands_on = next((parents[stage] for stage in reversed(stages) if stage in parents), None)
-    has_adapter = (folder / "adapter.py").is_file()
-    adapter = load_adapter(folder.parent, name) if has_adapter else None
+    adapter = fleet.adapter(name) if name in fleet.runnable else None
     return Recipe(name=name, folder=folder, parents=parents, stands_on=stands_on, adapter=adapter)
 
 
@@ -150,14 +156,24 @@ def _ordered(recipes: Mapping[str, Recipe]) -> list[str]:
     return order
 
 
-def with_parents(recipes: Mapping[str, Recipe], names: Iterable[str] | None) -> Sequence[Recipe]:
+def with_parents(
+    recipes: Mapping[str, Recipe],
+    names: Iterable[str] | None,
+    unavailable: Mapping[str, str] = MappingProxyType({}),
+) -> Sequence[Recipe]:
     """The named recipes (all when None) and all that they stand on, in building order.
 
-    Raises InputError for a name that is not there.
+    Raises InputError for a name that is not there, with the reason where `unavailable` has one.
     """
     wanted: set[str] = set()
 
     def want(name: str) -> None:
+        if name in unavailable:
+            raise InputError(
+                f"{name} cannot be had: {unavailable[name]}",
+                place=f"image {name}",
+                mend="leave it out; without a name all others are built",
+            )
         if name not in recipes:
             raise InputError(f"no image {name!r}", place="images/", mend=f"there are: {', '.join(recipes)}")
         wanted.add(name)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import cli
+from orchestrator import cli, fleet
 from orchestrator.errors import StoreError
 from orchestrator.paths import IMAGES, TASKS
 from orchestrator.plan.spec import load_spec
@@ -149,7 +149,7 @@ def test_an_adapter(
     adapter = tmp_path / "images" / "noop" / "adapter.py"
     assert old in adapter.read_text()
     adapter.write_text(adapter.read_text().replace(old, new))
-    monkeypatch.setattr(start, "IMAGES", tmp_path / "images")
+    monkeypatch.setattr(fleet, "IMAGES", tmp_path / "images")
     said = refused()
     assert says in said
     assert said.endswith("(mend the adapter)\n")

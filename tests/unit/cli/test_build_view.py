@@ -8,12 +8,12 @@ from orchestrator.cli._progress import BuildView
 from orchestrator.sandbox.images import Progress
 
 EVENTS = [
-    Progress("root", "current", "cab/root:1"),
-    Progress("base", "started"),
-    Progress("base", "step", "Step 5/20 : RUN apt-get update  && apt-get install -y gcc", 3.0),
-    Progress("base", "output", "\x1b[91mSetting up \x1b[0mgcc\x1b[2J [red] ..."),
+    Progress("root", "current", "cab/root:1", at=1, of=3),
+    Progress("base", "started", at=2, of=3),
+    Progress("base", "step", "Step 5/20 : RUN apt-get update  && apt-get install -y gcc", 3.0, at=2, of=3),
+    Progress("base", "output", "\x1b[91mSetting up \x1b[0mgcc\x1b[2J [red] ...", at=2, of=3),
 ]
-BUILT = Progress("base", "built", "cab/base:2", 143.6)
+BUILT = Progress("base", "built", "cab/base:2", 143.6, at=2, of=3)
 
 
 class Clock:
@@ -46,10 +46,10 @@ def test_elsewhere_each_step_is_a_line() -> None:
         for event in (*EVENTS, BUILT):
             view.show(event)
     assert out.file.getvalue().splitlines() == [
-        "  root: up to date (cab/root:1)",
-        "  base: building",
+        "  1/3 root: up to date (cab/root:1)",
+        "  2/3 base: building",
         "  base: 3 s: 5/20 RUN apt-get update && apt-get install -y gcc",
-        "  base: built as cab/base:2 in 2 min 24 s",
+        "  2/3 base: built as cab/base:2 in 2 min 24 s",
     ]
 
 
@@ -59,7 +59,8 @@ def test_a_terminal_shows_image_time_step_and_last_output() -> None:
     for event in EVENTS:
         view.show(event)
     clock.seconds += 83
-    first, second = drawn(view, out)
+    whole, first, second = drawn(view, out)
+    assert whole.rstrip() == "image 2 of 3, 1 min 23 s"
     assert first[2:].rstrip() == "base  1 min 23 s  5/20 RUN apt-get update && apt-get install -y gcc"
     assert second.rstrip() == "    Setting up gcc\ufffd[2J [red] ..."
 
@@ -71,8 +72,35 @@ def test_the_view_is_never_wider_than_the_terminal() -> None:
         for event in (*EVENTS, Progress("base", "output", "x" * 5000)):
             view.show(event)
         lines = drawn(view, out)
-        assert len(lines) == 2
+        assert len(lines) == 3
         assert max(map(len, lines)) <= width
+
+
+def test_the_time_left_is_told_where_every_image_was_built_before_and_never_below_nothing() -> None:
+    clock, out = Clock(), console(terminal=True)
+    view = BuildView(out, clock)
+    view.show(Progress("base", "started", at=2, of=3, left_s=100.0))
+    clock.seconds += 40
+    assert drawn(view, out)[0].rstrip() == "image 2 of 3, 40 s, about 1 min 00 s left"
+    clock.seconds += 60
+    assert drawn(view, out)[0].rstrip() == "image 2 of 3, 1 min 40 s"
+
+
+def test_what_failed_is_told_again_at_the_end_with_its_log() -> None:
+    out = console(terminal=False)
+    with BuildView(out) as view:
+        view.show(Progress("kilo", "passed_over", "no registry has it"))
+        view.show(Progress("base", "failed", "build/logs/base.log: returned 7", 1.0, at=1, of=2))
+        view.show(Progress("agent", "passed_over", "stands on base, which was not built", at=2, of=2))
+        view.show(Progress("kilo", "failed", "build/logs/kilo.log: returned 8", 1.0, at=2, of=2))
+    assert out.file.getvalue().splitlines() == [
+        "  kilo: not built: no registry has it",
+        "  1/2 base: failed after 1 s",
+        "  2/2 agent: not built: stands on base, which was not built",
+        "  2/2 kilo: failed after 1 s",
+        "  not built: base: build/logs/base.log: returned 7",
+        "  not built: kilo: build/logs/kilo.log: returned 8",
+    ]
 
 
 def test_a_failed_build_shows_the_end_of_its_log() -> None:

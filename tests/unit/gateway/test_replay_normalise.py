@@ -126,3 +126,20 @@ def test_of_long_texts_the_lines_that_differ_are_shown() -> None:
 def test_only_so_many_places_are_shown() -> None:
     places, more = differences(list(range(100)), list(range(1, 101)))
     assert (len(places), more) == (SHOWN_MAX, 100 - SHOWN_MAX)
+
+
+@pytest.mark.parametrize(("wire", "name"), [("messages", "input"), ("gemini", "args")])
+def test_an_id_among_the_arguments_of_a_call_is_the_models_word(wire: Any, name: str) -> None:
+    first, second = ({"x": [{"id": "a1", name: {"id": word}}]} for word in ("left", "right"))
+    assert normalise(wire, first) != normalise(wire, second)
+
+
+def test_a_long_text_with_one_other_line_is_more_alike_than_a_request_without_it() -> None:
+    output = "\n".join(f"line {number} of the tool's output" for number in range(100))
+    sent = {"messages": ["the task", output]}
+    same_call = {"messages": ["the task", output.replace("line 50 ", "line fifty ")]}
+    for other in (
+        {"messages": ["a title"]},
+        {"messages": [*sent["messages"], "the next answer", output[:300]]},
+    ):
+        assert 0 < distance(same_call, sent) < distance(other, sent)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapter import LaunchContext, load_adapter
+from orchestrator.adapter import load_adapter
 from orchestrator.errors import InputError
 from orchestrator.sandbox.images.recipe import load_recipes
 
@@ -63,16 +63,6 @@ def test_it_is_one_line_with_its_place(tmp_path: Path, text: str, line: int, wan
 def test_one_that_asks_no_model_is_fine_with_stdout(tmp_path: Path) -> None:
     write(tmp_path, adapter(wire=None, final_message="stdout"))
     assert not load_adapter(tmp_path, "hello").uses_model
-
-
-def test_the_whole_example_of_the_documents_is_one(tmp_path: Path) -> None:
-    text = (Path(__file__).resolve().parents[3] / "docs" / "adapters.md").read_text()
-    example = text.partition("## A whole example")[2]
-    (code,) = re.findall(r"```python\n(.*?)```", example, flags=re.DOTALL)
-    write(tmp_path, code)
-    adapter = load_adapter(tmp_path, "hello")
-    launch = adapter.launch(LaunchContext(prompt="x", model="none", credential="x"))
-    assert (adapter.version, adapter.uses_model, launch.argv) == ("1.0", False, ("hello",))
 
 
 def test_an_edit_counts_though_size_and_time_are_as_before(

@@ -143,7 +143,7 @@ def test_images_of_other_inputs_are_missing(machine: Machine) -> None:
     (machine.layout.images / "tiny" / "Dockerfile").write_text("FROM scratch\nLABEL a=b\n")
     found = check(machine, "images")
     assert found.state == "missing"
-    assert found.mend == "run `cab images build`"
+    assert found.mend == "run `cab images build tiny`"
 
 
 def test_images_that_the_engine_lost_are_missing(machine: Machine) -> None:
@@ -158,8 +158,17 @@ def test_images_that_the_engine_lost_are_missing(machine: Machine) -> None:
     save_lock(Lock().with_image("tiny", told), machine.layout.lock)
     assert check(machine, "images").state == "ok"
     found = check(lost, "images")
-    assert (found.state, found.mend) == ("missing", "run `cab images build`")
+    assert (found.state, found.mend) == ("missing", "run `cab images build tiny`")
     assert found.found.endswith(" as tiny")
+
+
+def test_a_cli_that_was_not_built_or_cannot_be_had_is_told_and_is_no_fault(machine: Machine) -> None:
+    for name, file in (("other", "Dockerfile"), ("gone", "unavailable.txt")):
+        (machine.layout.images / name).mkdir()
+        (machine.layout.images / name / file).write_text("no registry has it\n")
+    found = check(machine, "images")
+    assert found.state == "ok"
+    assert found.found.endswith("; not built: other; gone cannot be had: no registry has it")
 
 
 def test_images_that_were_never_built_are_missing(machine: Machine) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import EnvironmentFault
-from orchestrator.sandbox.images import Layout, Lock, LockedImage, load_lock, stale
+from orchestrator.sandbox.images import Layout, Lock, LockedImage, load_lock, not_built, stale
 from orchestrator.sandbox.images.lock import save_lock, version_number
 from orchestrator.sandbox.images.recipe import load_recipes
 
@@ -87,6 +87,9 @@ def test_an_image_of_other_inputs_is_found(layout: Layout) -> None:
     assert "changed since it was built" in finding.problem
 
 
-def test_an_image_that_was_never_built_is_found(layout: Layout) -> None:
+def test_an_image_that_was_never_built_is_found_where_every_cell_needs_it(layout: Layout) -> None:
+    (layout.images / "base").mkdir()
+    (layout.images / "base" / "Dockerfile").write_text("FROM scratch\n")
     (finding,) = stale(Lock(), layout)
-    assert finding.problem == "is not in images.lock"
+    assert (finding.image, finding.problem) == ("base", "is not in images.lock")
+    assert not_built(Lock(), layout) == ["base", "tiny"]

@@ -96,9 +96,10 @@ def test_inputs_change_with_content_name_mode_and_parent(images: Path) -> None:
     assert len(seen) == 5
 
 
-def test_inputs_do_not_change_with_the_adapter_or_with_times(images: Path) -> None:
+def test_inputs_do_not_change_with_the_adapter_its_words_or_times(images: Path) -> None:
     before = agent(images).inputs_hash(IDS)
     (images / "agent" / "adapter.py").write_text(ADAPTER + "# a remark\n")
+    (images / "agent" / "README.md").write_text("# agent\n")
     os.utime(images / "agent" / "tool", (1, 1))
     assert agent(images).inputs_hash(IDS) == before
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import socket
 import struct
 from pathlib import Path
 
@@ -193,3 +194,18 @@ def test_a_server_that_does_not_start_is_one_line(
     ):
         LocalServer.start(added, log=tmp_path / "local.log")
     assert (tmp_path / "local.log").stat().st_size > 0
+
+
+def test_a_port_that_is_taken_is_told_as_such(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added = registry.add(gguf(tmp_path / "m.gguf"), name="m")
+    monkeypatch.setattr("orchestrator.gateway.local.server.installed", lambda: True)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(
+            EnvironmentFault, match=rf"local/m: port {port} of loopback is taken \(give another"
+        ):
+            LocalServer.start(added, port=port)
+    with pytest.raises(EnvironmentFault, match=r"does not serve it \(--log FILE tells more"):
+        LocalServer.start(added, port=port)

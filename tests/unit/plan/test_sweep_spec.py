@@ -173,7 +173,7 @@ BAD = {
     "name": ("name: free", "name: ../free", "1:7", "is no name of a sweep"),
     "no CLI": ("[opencode, noop]", "[]", "2:7", "clis: "),
     "CLI twice": ("[opencode, noop]", "[noop, noop]", "2:7", "clis: 'noop' is there twice"),
-    "CLI name": ("[opencode, noop]", "[open code]", "2:8", "holds a character that no name may hold"),
+    "CLI name": ("[opencode, noop]", "[open code]", "2:8", "'open code' is no CLI's name or glob"),
     "no list": ("[opencode, noop]", "opencode", "2:7", "clis: input should be a valid"),
     "model none": ("embedded/reference", "none", "4:5", "is the model of CLIs that use none"),
     "embedded": ("embedded/reference", "embedded/refrence", "4:5", "did you mean 'embedded/reference'?"),

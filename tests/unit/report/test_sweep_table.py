@@ -9,8 +9,9 @@ from report_samples import SWEEP, entry, evidence, record, store
 from orchestrator.report.columns import Column, fit
 from orchestrator.report.groups import pairs
 from orchestrator.report.legend import print_legend
-from orchestrator.report.table import _tokens_a_pass, look_further, print_sweep
+from orchestrator.report.table import _OUTCOME_LEAST, _tokens_a_pass, look_further, print_sweep
 from orchestrator.report.text import LEGEND, console
+from orchestrator.run.outcome import INFRA_CAUSES
 from orchestrator.store.names import CellKey
 from orchestrator.store.record import Claim, SkippedCell
 
@@ -212,3 +213,7 @@ def test_a_title_is_one_line_however_narrow_its_table(monkeypatch):
 def test_what_to_do_next_works_from_here(shown, tmp_path):
     text = shown(cell())
     assert text.rstrip().endswith(f"sum#run1' -r {tmp_path}")
+
+
+def test_the_outcome_column_cuts_no_cause() -> None:
+    assert max(len(f"({cause})") for cause in INFRA_CAUSES) <= _OUTCOME_LEAST

@@ -13,7 +13,8 @@ from typing import Any, cast
 import pytest
 
 from orchestrator.errors import InputError
-from orchestrator.plan.spec import Spending, load_spec
+from orchestrator.gateway.local.registry import LocalModel
+from orchestrator.plan.spec import ModelSpec, Spending, load_spec
 from orchestrator.report.preflight import check, print_preflight
 from orchestrator.report.summary import summary
 from orchestrator.run.bench import Bench
@@ -39,6 +40,9 @@ from scorers.evidence import Evidence, ModelCall, Usage
 from scorers.score import score
 
 PINS = {name: f"sha256:{number:064x}" for number, name in enumerate(("base", "opencode", "aider", "noop"))}
+LOCAL_MODEL = LocalModel(
+    name="m", path="/m", sha256="0" * 64, size=1, title=None, architecture="a", context_length=None
+)
 NOW = datetime(2026, 11, 28, tzinfo=UTC)
 SPEC = """\
 name: mine
@@ -110,6 +114,16 @@ def test_only_models_that_can_fail_are_tested(tmp_path: Path) -> None:
     assert names(pairs_of(ready.todo, ready.matrix, PINS)) == hosted
     scripted = pairs_of(ready.todo, ready.matrix, PINS, scripted=True)
     assert names(scripted) - hosted == {(cli, "embedded/reference") for cli in ("opencode", "aider")}
+
+
+def test_local_models_cost_nothing_and_are_tested_when_asked(tmp_path: Path) -> None:
+    ready = ready_of(tmp_path)
+    cells = [replace(cell, endpoint="local/m", key=replace(cell.key, model="local/m")) for cell in ready.todo]
+    spec = ready.matrix.spec.model_copy(update={"models": (ModelSpec(id="local/m"),)})
+    matrix = replace(ready.matrix, spec=spec, local={"local/m": LOCAL_MODEL})
+    assert pairs_of(cells, matrix, PINS) == []
+    tested = pairs_of(cells, matrix, PINS, local=True)
+    assert {(pair.name[1], pair.local) for pair in tested} == {("local/m", True)}
 
 
 def test_a_key_is_of_image_adapter_model_and_url_and_of_nothing_else(tmp_path: Path) -> None:
@@ -400,6 +414,36 @@ def test_a_refused_key_is_told_once_with_its_mend_and_asked_again(
     # What is known is not asked again, what was not told is.
     assert {line.split()[1] for line in checked(found)[1]} == {"a"}
     assert len(checked({"a": ("compatible", None), "v/b": ("compatible", None)}, again=True)[1]) == 4
+
+
+def test_what_an_incompatible_pair_and_an_endpoint_that_is_down_keep_from_running_is_told_with_its_mend(
+    checked: Callable[..., tuple[Ready, list[str]]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    left, _ = checked({"a": ("incompatible", "no_edit"), "v/b": ("undecided", "endpoint_down")})
+    said = capsys.readouterr().err
+    assert f"{len(left.incompatible)} cells of incompatible pairs not run; `--no-preflight` runs them" in said
+    assert "(check the endpoint's base_url; it may also pass)" in said
+
+
+def test_tokens_that_were_not_stated_are_not_told_as_none(
+    checked: Callable[..., tuple[Ready, list[str]]],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compatible: dict[str, tuple[Verdict, str | None]] = {
+        "a": ("compatible", None),
+        "v/b": ("compatible", None),
+    }
+    checked(compatible)
+    assert "at least" not in capsys.readouterr().err
+    stated = result_of
+    monkeypatch.setitem(
+        globals(),
+        "result_of",
+        lambda *args, **more: stated(*args, **more).model_copy(update={"tokens": None}),
+    )
+    checked(compatible, again=True)
+    assert "spent so far: at least " in capsys.readouterr().err
 
 
 def test_a_sweep_of_scripted_models_is_left_as_it_is(tmp_path: Path) -> None:

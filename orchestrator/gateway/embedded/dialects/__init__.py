@@ -23,6 +23,10 @@ class Dialect(Protocol):
         """What comes next on the way to the script's files; at its end the final message."""
         ...
 
+    def say(self, text: str) -> Turn:
+        """A text and no more to do, in the way in which this CLI's model ends a run."""
+        ...
+
     def again(self) -> Turn:
         """The same step, whatever came before."""
         ...

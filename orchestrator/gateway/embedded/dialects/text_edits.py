@@ -107,6 +107,9 @@ class TextEdits:
         tries = sum(said.strip() == answer.strip() for said in self.said)
         return Turn(text=script.final_message if tries >= MAX_TRIES else answer)
 
+    def say(self, text: str) -> Turn:
+        return Turn(text=text)
+
     def again(self) -> Turn:
         return Turn(text=AGAIN)
 

@@ -14,7 +14,7 @@ from posixpath import dirname, join
 from typing import Any
 
 from orchestrator.gateway.contract import Script
-from orchestrator.gateway.embedded.dialects.vocabulary import Toolbox, toolbox
+from orchestrator.gateway.embedded.dialects.vocabulary import Ending, Toolbox, ending, toolbox
 from orchestrator.gateway.embedded.edits import hunks
 from orchestrator.gateway.embedded.turn import ToolUse, Turn
 from orchestrator.gateway.wires.shared import text_of
@@ -29,11 +29,14 @@ _EXIT = re.compile(r"\[exit (\d+)\]")
 
 @dataclass(frozen=True)
 class ToolCalls:
-    """One request of this dialect: what the CLI offers, and the results of the calls so far."""
+    """One request of this dialect: what the CLI offers, the results of the calls so far, and the command that
+    ends the run where a text does not.
+    """
 
     tools: Toolbox
     results: tuple[str, ...]
     workdir: str
+    ending: Ending | None = None
 
     @classmethod
     def of(cls, request: Mapping[str, Any], workdir: str) -> ToolCalls | None:
@@ -41,18 +44,28 @@ class ToolCalls:
         offered = request.get("tools")
         if not offered:
             return None
-        return cls(toolbox(offered), tuple(results_of(request["messages"])), workdir)
+        messages = request["messages"]
+        return cls(toolbox(offered), tuple(results_of(messages)), workdir, ending(_prompts(messages)))
 
     def step(self, script: Script) -> Turn:
         if not self.tools.has("shell"):
             return Turn(text=NO_SHELL)
         action = next_action(Planner(script, self.tools, self.workdir), self.results)
-        return Turn(text=script.final_message) if action is None else self._turn(action)
+        return self.say(script.final_message) if action is None else self._turn(action)
 
     def again(self) -> Turn:
         if not self.tools.has("shell"):
             return Turn(text=NO_SHELL)
         return self._turn(shell(self.tools, "ls -A", "List the directory"))
+
+    def say(self, text: str) -> Turn:
+        if self.tools.has("end"):
+            name, arguments = self.tools.call("end")
+        elif self.ending is not None and self.tools.has("shell"):
+            name, arguments = self.tools.call("shell", command=self.ending.command, description="Finish")
+        else:
+            return Turn(text=text)
+        return Turn(text=text, call=ToolUse(name, arguments, len(self.results)))
 
     def _turn(self, action: Action) -> Turn:
         return Turn(call=ToolUse(action.tool, action.arguments, len(self.results)))
@@ -63,7 +76,7 @@ class Action:
     """One tool call. `by_shell`: its result ends with the exit code that `shell` makes it say."""
 
     tool: str
-    arguments: dict[str, str]
+    arguments: dict[str, Any]
     by_shell: bool = False
 
     def failed(self, result: str) -> bool:
@@ -109,7 +122,13 @@ class Planner:
             yield self.overwrite(path)
         elif before and self.tools.has("edit"):
             for old, new in hunks(before, after):
-                yield Action(*self.tools.call("edit", path=target, old=old, new=new))
+                told = {
+                    "path": target,
+                    "old": old,
+                    "new": new,
+                    "description": "Change what the task asks for",
+                }
+                yield Action(*self.tools.call("edit", **told))
         elif self.tools.has("write"):
             yield Action(*self.tools.call("write", path=target, content=after))
         else:
@@ -130,8 +149,10 @@ class Planner:
 
 
 def shell(tools: Toolbox, command: str, description: str) -> Action:
-    """A command that says its exit code, since not every CLI's tool result does."""
-    marked = f'( {command}\n); code=$?; echo "[exit $code]"; exit $code'
+    """A command that says its exit code, since not every CLI's tool result does, and ends no shell that a CLI
+    keeps for the next one.
+    """
+    marked = f'( ( {command}\n); code=$?; echo "[exit $code]"; exit $code )'
     name, arguments = tools.call("shell", command=marked, description=description)
     return Action(name, arguments, by_shell=True)
 
@@ -166,6 +187,14 @@ def _plan(planner: Planner) -> Generator[Action, str, None]:
         for path in planner.script.changed:
             yield planner.overwrite(path)
         yield planner.reproduce()
+
+
+def _prompts(messages: list[Any]) -> Iterator[str]:
+    """What the CLI said ahead of the model's first answer."""
+    for message in messages:
+        if not isinstance(message, dict) or message.get("role") == "assistant":
+            return
+        yield text_of(message.get("content"))
 
 
 def results_of(messages: list[Any]) -> list[str]:

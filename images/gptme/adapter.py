@@ -1,0 +1,46 @@
+"""gptme, run as its documentation says for scripts (`--non-interactive`), and pointed at the gateway by two
+variables.
+
+All else is as shipped: prompt, tools, tool format, the request that names the conversation, its log (in
+HOME).
+"""
+
+from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext
+
+
+def launch(context: LaunchContext) -> Launch:
+    """Run one prompt to its end in the mode that people see."""
+    return Launch(
+        argv=("gptme", "--non-interactive", "--model", f"local/{context.model}", "--", context.prompt),
+        env={
+            "OPENAI_BASE_URL": f"{context.base_url}/v1",
+            "OPENAI_API_KEY": context.credential,
+            "GPTME_TIKTOKEN_TIMEOUT": "0",
+        },
+    )
+
+
+ADAPTER = Adapter(
+    name="gptme",
+    version="0.35.1",
+    licence="MIT",
+    launch=launch,
+    wire="chat",
+    tty=True,
+    deviations=(
+        Deviation(
+            what="the model is local/<id>, at the measured endpoint",
+            reason="the endpoint is what is measured, and no other can be reached",
+        ),
+        Deviation(
+            what="--non-interactive",
+            reason="headless: it would confirm each tool call and ask for the next prompt. Its own prompt "
+            "then says that nobody answers",
+        ),
+        Deviation(
+            what="GPTME_TIKTOKEN_TIMEOUT=0",
+            reason="offline: its tokenizer's data cannot be loaded, and it then estimates four characters a "
+            "token as this makes it do at once, without asking the network over a hundred times",
+        ),
+    ),
+)

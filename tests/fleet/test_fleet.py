@@ -1,0 +1,32 @@
+"""Every CLI for real: `make test-fleet` builds all images and runs sweeps/fleet.yaml once, for all cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from command import Cab
+from fleet_sweep import CLIS, WHOLE_S, assert_driven, swept
+
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(WHOLE_S + 600)]
+
+LEAST = 16
+"""CLIs that truly edit files by their own tools, at the least."""
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[Cab]:
+    with swept(CLIS) as cab:
+        yield cab
+
+
+@pytest.mark.parametrize("cli", CLIS)
+def test_a_cli_solves_the_tasks_and_is_measured(fleet: Cab, cli: str) -> None:
+    assert_driven(fleet, cli)
+
+
+def test_the_fleet_is_large(fleet: Cab) -> None:
+    records = fleet.records().values()
+    failed = {it["identity"]["cli"] for it in records if it["scores"]["pass_rate"]["pass"] != 1}
+    passed = {it["identity"]["cli"] for it in records} - failed
+    assert len(passed) >= LEAST, f"{len(passed)} pass: {', '.join(sorted(passed))}"
