@@ -27,13 +27,13 @@
 
 /* Exit codes, for the case that no `end` was said. */
 enum { CONTROL_LOST = 10, MODEL_LOST = 11, UNFIT = 12 };
-enum { CONTROL, MODEL, CHILDREN, CLOCK, FIXED_POLLFDS };
+enum { CONTROL, MODEL, CHILDREN, CLOCK, NAMES, FIXED_POLLFDS };
 enum { REAPS_A_TURN = 64, BYE_MS = 5000 };
 static const int64_t NS_A_SECOND = 1000000000;
 
 static struct {
     const char *model_path;
-    int port;
+    int port, names_port;
     int64_t limit_ms;
     struct winsize tty;
     char **argv;
@@ -44,6 +44,7 @@ static struct pollfd fds[FIXED_POLLFDS + FORWARD_POLLFDS] = {
     [MODEL] = {.fd = -1, .events = POLLIN},
     [CHILDREN] = {.fd = -1, .events = POLLIN},
     [CLOCK] = {.fd = -1, .events = POLLIN},
+    [NAMES] = {.fd = -1, .events = POLLIN},
 };
 static int oom_counter;
 
@@ -178,6 +179,16 @@ static long long oom_kills(void)
     return found ? atoll(found + strlen("oom_kill ")) : -1;
 }
 
+static void say_names(void)
+{
+    const struct asked_name *asked;
+    for (int i = 0; (asked = names_asked(i)); i++) {
+        char line[ASKED_NAME + 64];
+        snprintf(line, sizeof line, "asked %lld %d %s\n", (long long)asked->first_ns, asked->count, asked->name);
+        say(line);
+    }
+}
+
 static void say_end(void)
 {
     struct rusage used;
@@ -197,7 +208,7 @@ static void say_end(void)
     say(line);
 }
 
-/* Kills and reaps everything, says `end`, waits for `bye`. */
+/* Kills and reaps everything, says what was `asked` and `end`, waits for `bye`. */
 static _Noreturn void finish(void)
 {
     pid_t pid;
@@ -207,6 +218,8 @@ static _Noreturn void finish(void)
         pid = waitpid(-1, &status, 0);
         if (pid > 0) note(pid, status);
     } while (pid > 0 || errno != ECHILD);
+    if (fds[NAMES].fd >= 0) names_step(fds[NAMES].fd, agent.end_ns);
+    say_names();
     say_end();
     int64_t until = now_ns() + BYE_MS * (NS_A_SECOND / 1000);
     for (int64_t rest; (rest = until - now_ns()) > 0; ) {
@@ -221,7 +234,7 @@ static _Noreturn void finish(void)
 static _Noreturn void usage(void)
 {
     static const char text[] =
-        "usage: init [--model SOCKET --port PORT] --limit-ms N [--tty COLUMNSxROWS] -- ARGV...\n";
+        "usage: init [--model SOCKET --port PORT] [--names PORT] --limit-ms N [--tty COLUMNSxROWS] -- ARGV...\n";
     if (write(STDERR_FILENO, text, sizeof text - 1) < 0) _exit(UNFIT);
     _exit(UNFIT);
 }
@@ -243,6 +256,7 @@ static void parse(int argc, char **argv)
         const char *value = argv[i + 1];
         if (strcmp(argv[i], "--model") == 0) options.model_path = value;
         else if (strcmp(argv[i], "--port") == 0) options.port = (int)number(value, 65535, '\0', NULL);
+        else if (strcmp(argv[i], "--names") == 0) options.names_port = (int)number(value, 65535, '\0', NULL);
         else if (strcmp(argv[i], "--limit-ms") == 0) options.limit_ms = number(value, INT64_MAX / 1000000, '\0', NULL);
         else if (strcmp(argv[i], "--tty") == 0) {
             options.tty.ws_col = (unsigned short)number(value, 1000, 'x', &value);
@@ -289,6 +303,8 @@ static void prepare(void)
         int error = -forward_open(options.port, options.model_path);
         if (error) fail(error);
     }
+    /* Where an engine keeps the port for root, names are not seen, which `ready` then says. */
+    if (options.names_port) fds[NAMES].fd = names_open(options.names_port);
     open_oom_counter();
     set_terminal();
 }
@@ -306,7 +322,7 @@ int main(int argc, char **argv)
     if (getpid() != 1 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0) return UNFIT;
     parse(argc, argv);
     prepare();
-    say("ready\n");
+    say(fds[NAMES].fd >= 0 ? "ready names\n" : "ready\n");
     for (bool more_to_reap = false;;) {
         int timeout_ms = -1;
         int forwarded = forward_wants(fds + FIXED_POLLFDS, &timeout_ms);
@@ -316,6 +332,7 @@ int main(int argc, char **argv)
         if (fds[MODEL].revents) check_model();
         if (fds[CHILDREN].revents || more_to_reap) more_to_reap = reap();
         if (fds[CLOCK].revents && !paused) expired = true;
+        if (fds[NAMES].revents) names_step(fds[NAMES].fd, now_ns());
         if (agent.ended || kill_asked || expired) finish();
         forward_step(fds + FIXED_POLLFDS, forwarded);
     }

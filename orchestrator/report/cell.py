@@ -46,6 +46,7 @@ MAX_TAIL_LINES = 20
 MAX_TESTS = 20
 MAX_CALLS = 30
 MAX_SETTINGS = 5
+MAX_HOSTS = 8
 IN_SHORT_TESTS, IN_SHORT_LINES = 3, 4
 """Failed tests, and lines of what the tests printed, that are said once more at the end."""
 
@@ -104,6 +105,7 @@ def print_cell(cell_dir: Path, *, as_json: bool) -> None:
     print_asked(evidence.tool_calls, out)
     print_work(evidence, record.scores.get("blast_radius", {}), cell_dir, out)
     _print_provenance(out, record)
+    _print_hosts(out, record)
     _print_files(out, record, cell_dir)
     results = results_of(record, cell_dir)
     score = (
@@ -340,6 +342,20 @@ def _print_stack(out: Console, identity: Identity) -> None:
         _field(out, "", f"variables: {' '.join(identity.plugin_env_keys)}")
     if identity.plugin_args:
         _field(out, "", f"arguments: {shlex.join(identity.plugin_args)}")
+
+
+def _print_hosts(out: Console, record: CellRecord) -> None:
+    """What the agent's container would have reached, had it had a network."""
+    hosts = record.hosts_tried
+    if hosts is None:
+        return
+    for index, host in enumerate(hosts[:MAX_HOSTS]):
+        said = f"{host.name}, first at {host.first_s:.1f} s, {plural(host.count, 'question')}"
+        _field(out, "" if index else "looked up", said)
+    if len(hosts) > MAX_HOSTS:
+        _field(out, "", f"… {len(hosts) - MAX_HOSTS} more in cell.json")
+    if not hosts:
+        _field(out, "looked up", "no host name")
 
 
 def _print_files(out: Console, record: CellRecord, cell_dir: Path) -> None:

@@ -45,7 +45,8 @@ from orchestrator.run.prices import price_of
 from orchestrator.run.script import build_script
 from orchestrator.run.stack import Rules, lay_plugins, said_of
 from orchestrator.run.workdir import Classifier, Difference, Template, compare, copy_tree, scan
-from orchestrator.sandbox.contract import ContainerSpec, Mount, RunningContainer, TtySize
+from orchestrator.sandbox.contract import ContainerEnd, ContainerSpec, Mount, RunningContainer, TtySize
+from orchestrator.store.record import HostTried
 from orchestrator.trace.anchor import Anchor
 from orchestrator.trace.recording import tail_of
 from orchestrator.trace.spans import (
@@ -86,6 +87,7 @@ class CellResult:
     duration_s: float
     load: float
     bounded: bool
+    hosts_tried: tuple[HostTried, ...] | None = None
 
 
 @dataclass
@@ -105,6 +107,7 @@ class CellRun:
     _phases: dict[str, evidence.Span] = field(default_factory=dict)
     _calls: list[evidence.ModelCall] = field(default_factory=list)
     _bounded: bool = False
+    _hosts_tried: tuple[HostTried, ...] | None = None
     _agent_began: float | None = None
     _running: RunningContainer | None = None
     _waiting: bool = False
@@ -241,6 +244,7 @@ class CellRun:
             try:
                 end = self.bench.grader.sandbox.run(spec, sink=sink, on_start=self._on_agent)
                 self._time_agent(end.start, end.end)
+                self._hosts_tried = self._hosts(end)
             except NotStarted as fault:
                 raise CellFault(CLI_NOT_STARTED, fault.thing, place=fault.place) from fault
             except CellFault:
@@ -252,8 +256,16 @@ class CellRun:
                 if self._adapter.uses_model:
                     gateway.close_cell(self.cell.cell_id)
                 self._no_limit_timer()
-        found = {key: value for key, value in asdict(end).items() if key not in {"start", "end"}}
+        found = {key: value for key, value in asdict(end).items() if key not in {"start", "end", "asked"}}
         return evidence.AgentEnd(**found, stopped_after_limit=self._stopped_after_limit)
+
+    def _hosts(self, end: ContainerEnd) -> tuple[HostTried, ...] | None:
+        if end.asked is None:
+            return None
+        since = self._anchor.since
+        return tuple(
+            HostTried(name=found.name, first_s=since(found.first), count=found.count) for found in end.asked
+        )
 
     def _time_agent(self, start: float, end: float) -> None:
         """Set-up lasts until the CLI starts."""
@@ -281,6 +293,7 @@ class CellRun:
             limits=self.bench.grader.limits,
             tty=TTY if self._adapter.tty else None,
             model_socket=self._adapter.uses_model,
+            names=True,
             labels=self.bench.grader.labels(self.cell.cell_id),
         )
 
@@ -385,6 +398,7 @@ class CellRun:
             duration_s=max(ends, default=self._anchor.elapsed()),
             load=self._load,
             bounded=self._bounded,
+            hosts_tried=self._hosts_tried,
         )
 
     def _frozen(self) -> evidence.Evidence:

@@ -63,6 +63,7 @@ def record_of(bench: Bench, cell: PlannedCell, result: CellResult, attempts: Seq
         order_index=cell.order_index,
         replay_of=cell.recorded.cell_id if cell.recorded else None,
         recording=adapter.recording,
+        hosts_tried=result.hosts_tried,
     )
 
 

@@ -41,6 +41,7 @@ class ContainerSpec:
 
     `image_id` is a bare `sha256:…`; it is what runs, and anything else is refused. With `model_socket`, PID 1
     offers that Unix socket of the gateway as 127.0.0.1:GATEWAY_PORT and dies when its own connection ends.
+    With `names`, PID 1 is the container's name server, which knows no name and tells which were asked for.
     `time_limit_s` is kept by PID 1 (it may be paused); the engine's own kill comes later.
     """
 
@@ -56,7 +57,17 @@ class ContainerSpec:
     limits: Limits = Limits()
     tty: TtySize | None = None
     model_socket: bool = False
+    names: bool = False
     labels: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class AskedName:
+    """A host name that was looked up in a container: when first, by `time.monotonic()`, and how often."""
+
+    name: str
+    first: float
+    count: int
 
 
 @dataclass(frozen=True)
@@ -64,6 +75,7 @@ class ContainerEnd:
     """How a container's command ended, by PID 1's own mark.
 
     `start` and `end` are `time.monotonic()` of the command itself; `exit_code` is None after a signal.
+    `asked` are the host names that were looked up, None where nobody listened.
     """
 
     exit_code: int | None
@@ -74,6 +86,7 @@ class ContainerEnd:
     max_rss_bytes: int
     start: float
     end: float
+    asked: tuple[AskedName, ...] | None = None
 
 
 OutputSink = Callable[[str, float, bytes], None]

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Literal
 
 from orchestrator.errors import CellFault, EnvironmentFault
-from orchestrator.sandbox.contract import ContainerEnd
+from orchestrator.sandbox.contract import AskedName, ContainerEnd
 from orchestrator.unix_socket import bound
 
 CONTROL_SOCKET = "control.sock"
 
-# A line of PID 1's has at most some 200 bytes; more without an end is not PID 1.
+# A line of PID 1's has at most some 300 bytes; more without an end is not PID 1.
 _MAX_LINE = 1024
 
 Command = Literal["go", "pause", "resume", "kill", "bye"]
@@ -31,7 +31,9 @@ Command = Literal["go", "pause", "resume", "kill", "bye"]
 
 @dataclass(frozen=True)
 class Ready:
-    pass
+    """PID 1 does its part; with `names` it also hears which host names are asked for."""
+
+    names: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,13 @@ class Failed:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """A host name that was looked up; all of them are said before the end."""
+
+    asked: AskedName
+
+
+@dataclass(frozen=True)
 class Ended:
     end: ContainerEnd
 
@@ -59,10 +68,11 @@ class Closed:
     """The line broke: PID 1 is gone."""
 
 
-Message = Ready | Started | Failed | Ended | Closed
+Message = Ready | Started | Failed | Asked | Ended | Closed
 
 _STARTED = re.compile(r"started (\d{1,19})")
 _FAILED = re.compile(r"failed (\d{1,4}) ([ -~]+)")
+_ASKED = re.compile(r"asked (\d{1,19}) (\d{1,9}) ([a-z0-9_.-]{1,253})")
 _END = re.compile(
     r"end exit=(\d{1,3}|-) signal=(\d{1,3}|-) timeout=([01]) oom=(\d{1,10})"
     r" cpu_ms=(\d{1,16}) rss_kb=(\d{1,16}) start=(\d{1,19}) end=(\d{1,19})"
@@ -72,12 +82,14 @@ _END = re.compile(
 def parse_line(line: bytes) -> Message:
     """One line of PID 1's, without its newline. Raises CellFault("engine") for what is no message."""
     text = line.decode("ascii", "backslashreplace")
-    if text == "ready":
-        return Ready()
+    if text in ("ready", "ready names"):
+        return Ready(names=text != "ready")
     if match := _STARTED.fullmatch(text):
         return Started(at=int(match[1]) / 1e9)
     if match := _FAILED.fullmatch(text):
         return Failed(errno=int(match[1]), text=match[2])
+    if match := _ASKED.fullmatch(text):
+        return Asked(AskedName(name=match[3], first=int(match[1]) / 1e9, count=int(match[2])))
     if match := _END.fullmatch(text):
         exit_code, signal, timeout, oom, cpu_ms, rss_kb, start, end = match.groups()
         if (exit_code == "-") != (signal == "-"):
@@ -153,7 +165,7 @@ class ControlLine:
             if not data:
                 return Closed()
             self._buffer += data
-            if len(self._buffer) > _MAX_LINE:
+            if b"\n" not in self._buffer and len(self._buffer) > _MAX_LINE:
                 raise CellFault("engine", "PID 1 sent a line without an end", place="control line")
         line, _, self._buffer = self._buffer.partition(b"\n")
         return parse_line(line)

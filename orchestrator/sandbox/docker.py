@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,10 +21,11 @@ import docker.errors
 import docker.utils
 import requests
 
-from orchestrator.adapter import GATEWAY_PORT
 from orchestrator.errors import CellFault, EnvironmentFault, NotStarted, PinMismatch
-from orchestrator.sandbox.contract import ContainerEnd, ContainerSpec, OutputSink, RunningContainer
+from orchestrator.sandbox.config import config_of
+from orchestrator.sandbox.contract import AskedName, ContainerEnd, ContainerSpec, OutputSink, RunningContainer
 from orchestrator.sandbox.control import (
+    Asked,
     Closed,
     Command,
     ControlLine,
@@ -37,7 +39,8 @@ from orchestrator.sandbox.control import (
 )
 from orchestrator.sandbox.output import OutputReader
 
-RUN_DIR = "/run/cab"
+MAX_NAMES = 64
+"""Host names that PID 1 keeps of a container."""
 
 ENGINE_TIMEOUT_S = 60.0
 START_TIMEOUT_S = 60.0
@@ -201,6 +204,7 @@ class _Run:
         self._control: ControlSocket | None = None
         self._line: ControlLine | None = None
         self._output: OutputReader | None = None
+        self._asked: list[AskedName] = []
         self._clock = threading.Lock()
         self._started = 0.0
         self._paused_at: float | None = None
@@ -240,12 +244,14 @@ class _Run:
         self._start(sink)
         deadline = time.monotonic() + START_TIMEOUT_S
         self._accept(self._control, deadline)
-        self._expect(Ready, deadline)
+        heard = self._expect(Ready, deadline).names
         self._send("go")
         self._started = self._expect(Started, deadline).at
         if on_start is not None:
             on_start(self)
         end = self._expect(Ended).end
+        if heard:
+            end = replace(end, asked=tuple(self._asked))
         self._send("bye")
         self._finish_output()
         self._container = None  # the engine removes it
@@ -267,7 +273,7 @@ class _Run:
         spec = self._spec
         with _engine(spec.name):
             try:
-                created = self._api.create_container_from_config(_config(spec), spec.name)
+                created = self._api.create_container_from_config(config_of(spec), spec.name)
             except docker.errors.ImageNotFound as error:
                 raise EnvironmentFault(
                     f"the engine has no image {spec.image_id}", place=spec.name, mend="run `make setup`"
@@ -311,6 +317,9 @@ class _Run:
             message = self._line.receive(self._until(until), self._wake)
             if message is None:
                 self._check(until)
+            elif isinstance(message, Asked) and len(self._asked) < MAX_NAMES:
+                self._asked.append(message.asked)
+                message = None
         if isinstance(message, Closed):
             raise self._broken()
         if isinstance(message, Failed):
@@ -404,55 +413,6 @@ class _Run:
             if codes or time.monotonic() > give_up:
                 return codes[0] if codes else None, any(e["Action"] == "oom" for e in events)
             time.sleep(0.05)
-
-
-def _config(spec: ContainerSpec) -> dict[str, Any]:
-    """The engine's words for a hardened container with cab's PID 1."""
-    init = [f"{RUN_DIR}/init"]
-    if spec.model_socket:
-        init += ["--model", f"{RUN_DIR}/model.sock", "--port", str(GATEWAY_PORT)]
-    init += ["--limit-ms", str(max(1, round(spec.time_limit_s * 1000)))]
-    if spec.tty is not None:
-        init += ["--tty", f"{spec.tty.columns}x{spec.tty.rows}"]
-    limits = spec.limits
-    return {
-        "Image": spec.image_id,
-        "Entrypoint": [*init, "--"],
-        "Cmd": list(spec.argv),
-        "Env": [f"{name}={value}" for name, value in spec.env.items()],
-        "WorkingDir": spec.workdir,
-        "User": f"{spec.user[0]}:{spec.user[1]}",
-        "Labels": spec.labels,
-        "Hostname": "localhost",
-        "Tty": spec.tty is not None,
-        "Healthcheck": {"Test": ["NONE"]},
-        # PID 1 heeds no signal, since the agent could send it too.
-        "StopSignal": "SIGKILL",
-        "HostConfig": {
-            "AutoRemove": True,
-            "NetworkMode": "none",
-            "ReadonlyRootfs": True,
-            "CapDrop": ["ALL"],
-            "SecurityOpt": ["no-new-privileges"],
-            "IpcMode": "private",
-            "Init": False,
-            "LogConfig": {"Type": "none"},
-            "Memory": limits.memory_bytes,
-            "MemorySwap": limits.memory_bytes,
-            "NanoCpus": round(limits.cpus * 1e9),
-            "PidsLimit": limits.pids,
-            # A crash is not to leave a core file among the agent's changes.
-            "Ulimits": [{"Name": "core", "Soft": 0, "Hard": 0}],
-            "Tmpfs": {"/tmp": f"rw,nosuid,nodev,exec,mode=1777,size={limits.tmp_bytes}"},
-            "Mounts": [
-                {"Type": "bind", "Source": str(source), "Target": target, "ReadOnly": read_only}
-                for source, target, read_only in (
-                    (spec.run_dir, RUN_DIR, True),
-                    *((mount.source, mount.target, mount.read_only) for mount in spec.mounts),
-                )
-            ],
-        },
-    }
 
 
 @contextmanager

@@ -229,6 +229,16 @@ class Attempt(Model):
     cost_usd: float | None = None
 
 
+class HostTried(Model):
+    """A host name that was looked up in the agent's container, by the CLI or by what the agent ran: `first_s`
+    seconds from the start of the cell on, in `count` questions (one for each family of addresses).
+    """
+
+    name: str
+    first_s: float
+    count: int = Field(ge=1)
+
+
 class ImportedCell(Model):
     """What only the record of a published cell has.
 
@@ -256,8 +266,9 @@ class CellRecord(Model):
 
     `order_index` is the cell's place in the recorded order of its sweep, from 0. `replay_of` is the cell
     whose recorded answers this one was given, None where there was no replay. `recording` says how the
-    recording came about, None where there is none. `imported` is None for a cell that cab ran: then nothing
-    of `OF_THE_RUNNER` is None, nor is `isolation`.
+    recording came about, None where there is none. `hosts_tried` are the first host names that were looked
+    up, 64 at most, None where that could not be seen. `imported` is None for a cell that cab ran: then
+    nothing of `OF_THE_RUNNER` is None, nor is `isolation`.
     """
 
     schema_version: Literal[1] = 1
@@ -272,6 +283,7 @@ class CellRecord(Model):
     order_index: int = Field(ge=0)
     replay_of: str | None = None
     recording: Recording | None = None
+    hosts_tried: tuple[HostTried, ...] | None = None
     imported: ImportedCell | None = None
 
     @property

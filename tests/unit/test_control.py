@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.errors import CellFault, EnvironmentFault
-from orchestrator.sandbox.contract import ContainerEnd
+from orchestrator.sandbox.contract import AskedName, ContainerEnd
 from orchestrator.sandbox.control import (
+    Asked,
     Closed,
     ControlLine,
     ControlSocket,
@@ -54,6 +55,8 @@ def soon() -> float:
     ("line", "message"),
     [
         (b"ready", Ready()),
+        (b"ready names", Ready(names=True)),
+        (b"asked 1500000000 4 api.example.com", Asked(AskedName("api.example.com", 1.5, 4))),
         (b"started 1500000000", Started(at=1.5)),
         (b"failed 2 No such file or directory", Failed(errno=2, text="No such file or directory")),
         (
@@ -93,6 +96,10 @@ def test_end_by_a_signal(timeout: bytes) -> None:
         b"Ready",
         b"ready ",
         b"ready\r",
+        b"asked 1 2",
+        b"asked 1 2 Upper.example",
+        b"asked 1 2 bell\x07",
+        b"asked 1 2 " + b"x" * 254,
         b"started",
         b"started -1",
         b"started 1 2",
