@@ -78,7 +78,8 @@ class GatewayServer:
             raise InputError("is already open", place=f"cell {route.cell_id}")
         key = self._endpoint(route).key if route.endpoint is not None else ""
         wire = self._wire(route)
-        cli_wire = WIRES[route.cli_wire] if route.cli_wire else wire
+        # The same wire is the same object: what its endpoint is not asked for stands in it.
+        cli_wire = wire if route.cli_wire in (None, wire.name) else WIRES[route.cli_wire]
         if not reaches(cli_wire.name, wire.name):
             thing = f"the CLI speaks {cli_wire.name}, its endpoint {wire.name}"
             raise InputError(thing, place=f"cell {route.cell_id}", mend="no translation joins them")

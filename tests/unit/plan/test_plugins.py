@@ -9,7 +9,7 @@ import pytest
 from orchestrator.errors import InputError
 from orchestrator.paths import PLUGINS
 from orchestrator.plan.plugin import PLUGINS_DIR, list_plugins, load_plugin
-from orchestrator.sandbox.docker import RUN_DIR
+from orchestrator.sandbox.config import RUN_DIR
 
 
 def make(root: Path, manifest: str, **files: str) -> Path:
