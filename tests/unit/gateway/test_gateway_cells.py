@@ -9,7 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gateway_rig import CREDENTIAL, completion, in_turn, json_reply, make_route, request_body, rig, scripted
+from gateway_rig import (
+    CREDENTIAL,
+    completion,
+    in_turn,
+    json_reply,
+    make_route,
+    request_body,
+    rig,
+    scripted,
+    stream_events,
+    stream_reply,
+)
 
 from orchestrator.errors import CabError, InputError
 from orchestrator.gateway.contract import Endpoint, Script
@@ -151,5 +162,17 @@ def test_files_that_cannot_be_written_are_told(tmp_path: Path) -> None:
             assert (await gateway.post(request_body()))[0] == 200
             with pytest.raises(OSError, match="gone"):
                 await gateway.server.close_cell("cell")
+
+    asyncio.run(run())
+
+
+def test_an_endpoint_that_refuses_to_be_asked_for_usage_is_not_asked(tmp_path: Path) -> None:
+    """Of a CLI that speaks the endpoint's wire, as every cell's route says."""
+
+    async def run() -> None:
+        handler = stream_reply(stream_events(usage=False))
+        async with rig(tmp_path, handler, cli_wire="chat", ask_usage=False) as gateway:
+            assert (await gateway.post(request_body(stream=True)))[0] == 200
+            assert "stream_options" not in gateway.seen[0].json
 
     asyncio.run(run())
