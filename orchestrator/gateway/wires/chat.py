@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from orchestrator.adapter import Wire
@@ -13,8 +13,6 @@ from orchestrator.gateway.settings import AS_THE_CLI_ASKS, GenerationSettings
 from orchestrator.gateway.wire import (
     Answer,
     Conversation,
-    ErrorKind,
-    Failure,
     Path,
     Prepared,
     Reading,
@@ -22,7 +20,7 @@ from orchestrator.gateway.wire import (
 )
 from orchestrator.gateway.wires.shared import (
     DETAIL_MAX,
-    bearer,
+    OpenAI,
     bounded,
     count,
     cumulated,
@@ -30,9 +28,6 @@ from orchestrator.gateway.wires.shared import (
     member,
     models_path,
     objects,
-    openai_error,
-    openai_failure,
-    openai_models,
     parse_request,
     recorded,
     renamed,
@@ -69,7 +64,7 @@ _MOST = ("max_completion_tokens", "max_tokens")
 """Two names of one setting: which of them an endpoint takes is known to the CLI that asks it."""
 
 
-class ChatWire:
+class ChatWire(OpenAI):
     """`WireFormat` of chat completions. With `ask_usage`, streams are asked for usage on the CLI's behalf."""
 
     name: Wire = "chat"
@@ -127,18 +122,6 @@ class ChatWire:
     def texts(self, event: dict[str, Any]) -> Iterable[tuple[tuple[str, ...], str]]:
         """Every text of the choices, whatever its name: endpoints name what they stream differently."""
         return texts_in(event.get("choices"))
-
-    def classify(self, status: int, body: bytes) -> Failure:
-        return openai_failure(status, body)
-
-    def error_body(self, message: str, kind: ErrorKind) -> bytes:
-        return openai_error(message, kind)
-
-    def models_body(self, model: str, *, one: bool) -> bytes:
-        return openai_models(model, one=one)
-
-    def auth_headers(self, key: str) -> Mapping[str, str]:
-        return bearer(key)
 
     def usage(self, raw: dict[str, Any]) -> Usage | None:
         """`prompt_tokens` includes cached input and `completion_tokens` includes reasoning."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from orchestrator.adapter import Wire
@@ -12,8 +12,6 @@ from orchestrator.gateway.settings import AS_THE_CLI_ASKS, GenerationSettings
 from orchestrator.gateway.wire import (
     Answer,
     Conversation,
-    ErrorKind,
-    Failure,
     Path,
     Prepared,
     Reading,
@@ -22,16 +20,13 @@ from orchestrator.gateway.wire import (
 )
 from orchestrator.gateway.wires.shared import (
     DETAIL_MAX,
-    bearer,
+    OpenAI,
     bounded,
     count,
     cumulated,
     member,
     models_path,
     objects,
-    openai_error,
-    openai_failure,
-    openai_models,
     parse_request,
     recorded,
     renamed,
@@ -70,7 +65,7 @@ _CALLS = {
 }
 
 
-class ResponsesWire:
+class ResponsesWire(OpenAI):
     """`WireFormat` of responses."""
 
     name: Wire = "responses"
@@ -100,18 +95,6 @@ class ResponsesWire:
         """Every text, by the kind of event and the part of the output that it belongs to."""
         place = tuple(str(event.get(name)) for name in ("type", "output_index", "content_index"))
         return texts_in(event, place)
-
-    def classify(self, status: int, body: bytes) -> Failure:
-        return openai_failure(status, body)
-
-    def error_body(self, message: str, kind: ErrorKind) -> bytes:
-        return openai_error(message, kind)
-
-    def models_body(self, model: str, *, one: bool) -> bytes:
-        return openai_models(model, one=one)
-
-    def auth_headers(self, key: str) -> Mapping[str, str]:
-        return bearer(key)
 
     def usage(self, raw: dict[str, Any]) -> Usage | None:
         """`input_tokens` includes cached input and `output_tokens` includes reasoning."""

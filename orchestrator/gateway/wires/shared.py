@@ -111,6 +111,22 @@ def openai_models(model: str, *, one: bool) -> bytes:
     return json.dumps(entry if one else {"object": "list", "data": [entry]}).encode()
 
 
+class OpenAI:
+    """What the wires of OpenAI have in common: errors, the list of models, where the key goes."""
+
+    def classify(self, status: int, body: bytes) -> Failure:
+        return openai_failure(status, body)
+
+    def error_body(self, message: str, kind: ErrorKind) -> bytes:
+        return openai_error(message, kind)
+
+    def models_body(self, model: str, *, one: bool) -> bytes:
+        return openai_models(model, one=one)
+
+    def auth_headers(self, key: str) -> Mapping[str, str]:
+        return bearer(key)
+
+
 def models_path(method: str, path: str, model: str) -> Path | None:
     """A request for the list of models, or for the entry of the cell's."""
     found = _MODELS.search(path)
