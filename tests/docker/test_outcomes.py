@@ -270,7 +270,10 @@ def test_a_cli_that_goes_on_after_a_limit_is_ended(swept: Swept) -> None:
 
 def test_a_call_that_was_overcome_keeps_its_attempts(swept: Swept) -> None:
     [call] = swept.evidence("overcome").calls
-    assert (call.attempts, call.error, len(call.waits)) == (2, None, 1)
+    assert (call.attempts, call.error) == (2, None)
+    # Other cells' calls go to the same endpoint: a call may have waited for its place as well.
+    assert 0 < len(call.waits) <= 2
+    assert call.start <= call.waits[0].start < call.waits[-1].end <= call.end
 
 
 def test_a_fault_of_the_machine_keeps_the_call_that_was_made_before(swept: Swept) -> None:
