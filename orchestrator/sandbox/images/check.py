@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import docker
 
 from orchestrator.errors import EnvironmentFault
-from orchestrator.sandbox.images import engine
+from orchestrator.sandbox.images import cell, engine
 from orchestrator.sandbox.images.builder import Layout, init_is_current
 from orchestrator.sandbox.images.lock import Finding, Lock, LockedImage
 from orchestrator.sandbox.images.recipe import BASE, INIT, ROOT, with_parents
@@ -82,7 +82,7 @@ def _in_engine(client: docker.DockerClient, name: str, locked: LockedImage, mend
 
 
 def _mend(name: str, layout: Layout) -> str:
-    folder = layout.fleet.folders.get(name)
+    folder = layout.fleet.folders.get(name.removesuffix(cell.SUFFIX))
     elsewhere = folder is not None and folder.parent != layout.images
     option = f" --images-dir {shlex.quote(str(layout.elsewhere))}" if elsewhere else ""
     return f"run `cab images build {name}{option}`"
