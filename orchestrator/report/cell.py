@@ -19,6 +19,7 @@ from orchestrator.report.again import again, results_of
 from orchestrator.report.asked import print_asked
 from orchestrator.report.called import as_called, command
 from orchestrator.report.columns import Column, fit
+from orchestrator.report.reproduce import one_container, reproduced
 from orchestrator.report.scores import print_scores
 from orchestrator.report.text import (
     LEGEND,
@@ -84,7 +85,8 @@ def print_cell(cell_dir: Path, *, as_json: bool) -> None:
     """Print a finished cell, results on stdout."""
     record = read_cell(cell_dir)
     if as_json:
-        print_json(record.model_dump(mode="json"), indent=1)
+        now = record.model_copy(update={"reproduce": reproduced(record)})
+        print_json(now.model_dump(mode="json"), indent=1)
         return
     out = console()
     if record.imported is not None:
@@ -115,6 +117,8 @@ def print_cell(cell_dir: Path, *, as_json: bool) -> None:
     )
     out.print(f"score it again: {score}", soft_wrap=True)
     out.print(again(record, cell_dir), soft_wrap=True)
+    if command_line := one_container(record):
+        out.print(command_line, soft_wrap=True)
     # Again, since the first lines have scrolled away.
     _print_in_short(out, record, evidence)
     _print_verdict(out, said)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from orchestrator.adapter import Adapter
+from orchestrator.adapter import Adapter, Wire
 from orchestrator.gateway.client import Gateway
 from orchestrator.gateway.local.server import LocalServer
 from orchestrator.gateway.settings import GenerationSettings
@@ -15,6 +15,7 @@ from orchestrator.plan.spec import Requirement, Spending
 from orchestrator.plan.task import Task
 from orchestrator.run.grader import Grader
 from orchestrator.run.provenance import Provenance
+from orchestrator.store.reproduce import CellImage
 from scorers.evidence import Price
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class Bench:
     those of local models. `stacks` are the plugins of each stack. `unasked` are the endpoints, each with a
     model, that are not asked for the usage of a stream: preflight found that they refuse it. `limit_grace_s`
     are the seconds that a CLI has to end by itself once a call was refused since a limit was reached.
+    `cell_images` are the CLIs' images for run-cell, as far as they were built of the pinned ones, None where
+    no engine runs the cells; `wires` is what each endpoint speaks.
     """
 
     sweep_id: str
@@ -57,4 +60,6 @@ class Bench:
     require: tuple[Requirement, ...] = ()
     stacks: Mapping[str, tuple[Plugin, ...]] = field(default_factory=dict)
     unasked: frozenset[tuple[str, str]] = frozenset()
+    cell_images: Mapping[str, CellImage] | None = None
+    wires: Mapping[str, Wire] = field(default_factory=dict)
     span_exporter: SpanProcessor | None = None

@@ -22,9 +22,11 @@ from orchestrator.store.record import (
     Isolation,
     Limits,
     ModelBuild,
+    Reproduce,
     Timing,
     UsedPlugin,
 )
+from orchestrator.store.reproduce import Asked, reproduce
 from scorers.evidence import ModelCall
 
 
@@ -44,9 +46,10 @@ def record_of(bench: Bench, cell: PlannedCell, result: CellResult, attempts: Seq
     """The record of a cell that has ended."""
     task, adapter = bench.tasks[cell.key.task], bench.adapters[cell.key.cli]
     build_id = _build_id(result.evidence.calls)
+    identity = _identity(bench, cell, result, build_id)
     return CellRecord(
         methodology_version=scorers.METHODOLOGY_VERSION,
-        identity=_identity(bench, cell, result, build_id),
+        identity=identity,
         outcome=stored_outcome(result.outcome),
         claim=claim_of(
             cell,
@@ -64,6 +67,24 @@ def record_of(bench: Bench, cell: PlannedCell, result: CellResult, attempts: Seq
         replay_of=cell.recorded.cell_id if cell.recorded else None,
         recording=adapter.recording,
         hosts_tried=result.hosts_tried,
+        reproduce=_reproduce(bench, cell, identity),
+    )
+
+
+def _reproduce(bench: Bench, cell: PlannedCell, identity: Identity) -> Reproduce | None:
+    """The command that runs the cell in one container; None where it ran in one, or in none."""
+    if bench.cell_images is None:
+        return None
+    return reproduce(identity, _asked(bench, cell), bench.cell_images.get(cell.key.cli))
+
+
+def _asked(bench: Bench, cell: PlannedCell) -> Asked:
+    price = bench.prices.get(cell.key.model)
+    return Asked(
+        wire=bench.wires.get(cell.endpoint) if cell.endpoint else None,
+        price=None if isinstance(price, str) else price,
+        timeout_s=bench.timeout_s,
+        require_tokens="tokens.wire" in bench.require,
     )
 
 

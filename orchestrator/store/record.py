@@ -239,6 +239,17 @@ class HostTried(Model):
     count: int = Field(ge=1)
 
 
+class Reproduce(Model):
+    """The command that runs a cell again in one container, or in `note` why there is none. `image_digest` is
+    that of the CLI's image for run-cell, as the command names it, and `digest_kind` says what it is.
+    """
+
+    command: str | None = None
+    image_digest: Digest | None = None
+    digest_kind: Literal["manifest", "image_id"] | None = None
+    note: str | None = None
+
+
 class ImportedCell(Model):
     """What only the record of a published cell has.
 
@@ -267,7 +278,8 @@ class CellRecord(Model):
     `order_index` is the cell's place in the recorded order of its sweep, from 0. `replay_of` is the cell
     whose recorded answers this one was given, None where there was no replay. `recording` says how the
     recording came about, None where there is none. `hosts_tried` are the first host names that were looked
-    up, 64 at most, None where that could not be seen. `imported` is None for a cell that cab ran: then
+    up, 64 at most, None where that could not be seen. `reproduce` is None of a cell that no sweep ran, and of
+    older records. `imported` is None for a cell that cab ran: then
     nothing of `OF_THE_RUNNER` is None, nor is `isolation`.
     """
 
@@ -284,6 +296,7 @@ class CellRecord(Model):
     replay_of: str | None = None
     recording: Recording | None = None
     hosts_tried: tuple[HostTried, ...] | None = None
+    reproduce: Reproduce | None = None
     imported: ImportedCell | None = None
 
     @property
