@@ -4,68 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.adapter import Wire
+from orchestrator.cli.cell_options import asked_of, cell_options, hosted
 from orchestrator.cli.options import json_option
 from orchestrator.errors import EnvironmentFault, InputError
+from orchestrator.paths import IMAGE_FILE
 
 if TYPE_CHECKING:
-    from orchestrator.in_image import ThisImage
+    from orchestrator.gateway.contract import Endpoint
+    from orchestrator.run.alone import ImageFacts
+    from orchestrator.store.out import Out
 
-KEY_ENV, ENDPOINT_ENV = "CAB_KEY", "CAB_ENDPOINT"
+KEY, ENDPOINT = "CAB_KEY", "CAB_ENDPOINT"
 OUT = Path("/out")
-SETTINGS: dict[str, Any] = {
-    "temperature": float,
-    "top_p": float,
-    "max_output_tokens": int,
-    "reasoning_effort": str,
-    "seed": int,
-}
-"""Generation settings by cab's names, each an option."""
-
-
-def cell_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that say which cell is meant, as far as a sweep file can say it."""
-    options = [
-        click.option("--tui", "cli", required=True, metavar="CLI", help="The coding-agent CLI."),
-        click.option(
-            "--model", default="none", metavar="ID", help="A model at the endpoint, or embedded/NAME; a baseline has none."
-        ),
-        click.option("--task", required=True, metavar="NAME", help="As `cab task list` has it."),
-        click.option("--run", type=click.IntRange(min=1), default=1, help="The cell's run number."),
-        click.option("--stack", metavar="NAME=PLUGIN,…", help="Plugins that the CLI gets, and their stack's name."),
-        click.option(
-            "--wire", type=click.Choice(get_args(Wire)), default="chat", help="What the endpoint speaks."
-        ),
-        *(
-            click.option(f"--{name.replace('_', '-')}", name, type=kind, help="Set on every request.")
-            for name, kind in SETTINGS.items()
-        ),
-        click.option("--timeout", "timeout_s", type=float, metavar="S", help="Instead of the task's own."),
-        click.option("--max-tokens", type=int, metavar="N", help="What the cell may spend, in and out."),
-        click.option("--max-usd", type=float, metavar="USD", help="The same in money; wants a --price."),
-        click.option(
-            "--price",
-            "prices",
-            multiple=True,
-            metavar="input=USD,output=USD",
-            help="For a million tokens; also cached_read, cache_write, and above=TOKENS for further ones.",
-        ),
-        click.option(
-            "--require",
-            multiple=True,
-            type=click.Choice(["tokens.wire"]),
-            help="Do not count a cell of which a call's tokens were not stated.",
-        ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 @click.command("run-cell")
@@ -74,51 +30,85 @@ def cell_options(command: Callable[..., None]) -> Callable[..., None]:
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Leave all evidence in a new directory there; /out where that is mounted.",
+    help="Leave all evidence in a new directory there. Default: /out, where that is mounted.",
 )
 @json_option
-def run_cell(out: Path | None, as_json: bool, **asked: Any) -> None:
-    """Run one cell inside this container, as `docker run … IMAGE run-cell` does, and show what came of it.
+def run_cell(out: Path | None, as_json: bool, **values: Any) -> None:
+    """Run one cell in this container and show what came of it: docker run IMAGE run-cell …
 
-    CAB_ENDPOINT is the base URL of the model's endpoint and CAB_KEY its key; an embedded model needs neither.
+    CAB_ENDPOINT is the base URL of the model's endpoint, CAB_KEY its key; an embedded model needs neither.
     Exit code 1 when the cell ended in an error that is not the agent's.
     """
-    # At once, and before anything is started: no other process is to find it.
-    key = os.environ.pop(KEY_ENV, "")
-    from orchestrator.in_image import this_image
+    # Before anything else is imported or started: no other process is to be given it.
+    key = os.environ.pop(KEY, "")
+    from tempfile import TemporaryDirectory
 
-    image = this_image()
-    _check_container(image, asked["cli"])
-    from contextlib import ExitStack
+    from orchestrator.report.cell import print_alone
+    from orchestrator.run.alone import SCRATCH, run_alone
 
-    from orchestrator.plan.one_cell import OneCell
-    from orchestrator.run.outcome import TABLE
-    from orchestrator.store.out import Out
+    image = _image(values["cli"])
+    asked = asked_of(values, _endpoint(key, values) if hosted(values["model"]) else None)
+    [cell] = asked.matrix().plan.cells
+    with ExitStack() as stack:
+        given = _out(stack, out, "~".join(cell.key.path().parts))
+        evidence = Path(stack.enter_context(TemporaryDirectory(prefix="cab-evidence-", dir=SCRATCH)))
+        record = run_alone(asked, image.place, evidence, on_stage=_say)
+        kept = given.give(evidence) if given else None
+        print_alone(evidence, kept, as_json=as_json)
+    sys.exit(0 if record.outcome.counted else 1)
 
-    cell = OneCell(
-        settings={name: value for name in SETTINGS if (value := asked.pop(name)) is not None}, **asked
-    )
-    raise NotImplementedError(key, cell, TABLE, Out, ExitStack, out, as_json)
+
+def _say(stage: str) -> None:
+    from orchestrator.report.text import stage_in_words
+
+    click.echo(f"cab: {stage_in_words(stage)}", err=True)
 
 
-def _check_container(image: ThisImage, cli: str) -> None:
-    """Raises InputError and EnvironmentFault where no cell of that CLI can be run here."""
-    if cli != image.cli:
-        raise InputError(
-            f"this image holds {image.cli}, not {cli!r}",
-            place="--tui",
-            mend=f"give --tui {image.cli}, or take the image of the other CLI",
+def _image(cli: str) -> ImageFacts:
+    """What this image says of itself. Raises EnvironmentFault and InputError where no cell of `cli` can be
+    run in this container.
+    """
+    if not IMAGE_FILE.is_file():
+        raise EnvironmentFault(
+            "run-cell runs inside a CLI's image, and this is none",
+            place=str(IMAGE_FILE),
+            mend="docker run --rm IMAGE run-cell …; `cab cell show CELL` prints the whole command of a cell",
         )
+    from orchestrator.run.alone import ImageFacts
+
+    image = ImageFacts.read(IMAGE_FILE)
+    if cli != image.cli:
+        mend = f"give --tui {image.cli}, or take the image of the other CLI"
+        raise InputError(f"this image holds {image.cli}, not {cli!r}", place="--tui", mend=mend)
     if os.geteuid() != 0:
         raise EnvironmentFault(
-            "run-cell keeps agent and grader apart from itself, and has to be root for that",
+            "run-cell has to be root, to keep agent and grader apart from itself",
             place=f"uid {os.geteuid()}",
             mend="leave --user out of docker run",
         )
     if os.statvfs("/").f_flag & os.ST_RDONLY:
-        raise EnvironmentFault(
-            "the root file system is read-only", place="/", mend="leave --read-only out of docker run"
-        )
+        mend = "leave --read-only out of docker run"
+        raise EnvironmentFault("the root file system is read-only", place="/", mend=mend)
+    return image
 
 
-_ = sys
+def _endpoint(key: str, values: dict[str, Any]) -> Endpoint:
+    """Where the model is. Raises InputError where the environment does not say."""
+    from orchestrator.gateway.contract import Endpoint
+
+    url = os.environ.get(ENDPOINT)
+    if not url:
+        mend = f"docker run -e {ENDPOINT} -e {KEY} …, with the base URL; embedded/reference needs none"
+        raise InputError(f"{ENDPOINT} is not set", place=f"--model {values['model']}", mend=mend)
+    if not key:
+        click.echo(f"cab: {KEY} is not set: none is sent", err=True)
+    return Endpoint(name="endpoint", base_url=url, key=key, wire=values["wire"])
+
+
+def _out(stack: ExitStack, out: Path | None, name: str) -> Out | None:
+    """Where the evidence goes, made now; None where it is not asked for."""
+    from orchestrator.store.out import Out
+
+    if out is None and not OUT.is_mount():
+        return None
+    return stack.enter_context(Out(out or OUT, name))

@@ -92,6 +92,42 @@ def print_cell(cell_dir: Path, *, as_json: bool) -> None:
     if record.imported is not None:
         _print_imported(out, record, record.imported, cell_dir)
         return
+    evidence, said = _print_what_came(out, record, cell_dir)
+    _print_files(out, record, cell_dir)
+    results = results_of(record, cell_dir)
+    score = (
+        command("cell", "score", record.cell_id, results=results)
+        if results
+        else command("cell", "score", near(cell_dir))
+    )
+    out.print(f"score it again: {score}", soft_wrap=True)
+    out.print(again(record, cell_dir), soft_wrap=True)
+    if command_line := one_container(record):
+        out.print(command_line, soft_wrap=True)
+    # Again, since the first lines have scrolled away.
+    _print_in_short(out, record, evidence)
+    _print_verdict(out, said)
+
+
+def print_alone(cell_dir: Path, kept: Path | None, *, as_json: bool) -> None:
+    """Print a cell that no sweep ran, results on stdout. `kept` is where its files were given to: `cell_dir`
+    itself does not stay.
+    """
+    record = read_cell(cell_dir)
+    if as_json:
+        print_json(record.model_dump(mode="json"), indent=1)
+        return
+    out = console()
+    evidence, said = _print_what_came(out, record, cell_dir)
+    if kept is not None:
+        out.print()
+        out.print(f"all evidence: {kept}", soft_wrap=True)
+    _print_in_short(out, record, evidence)
+    _print_verdict(out, said)
+
+
+def _print_what_came(out: Console, record: CellRecord, cell_dir: Path) -> tuple[Evidence, str]:
+    """What every cell has to show; its evidence and verdict."""
     evidence = load_evidence(cell_dir)
     said = verdict(record, load_facts(cell_dir), evidence)
     _print_verdict(out, said)
@@ -108,20 +144,7 @@ def print_cell(cell_dir: Path, *, as_json: bool) -> None:
     print_work(evidence, record.scores.get("blast_radius", {}), cell_dir, out)
     _print_provenance(out, record)
     _print_hosts(out, record)
-    _print_files(out, record, cell_dir)
-    results = results_of(record, cell_dir)
-    score = (
-        command("cell", "score", record.cell_id, results=results)
-        if results
-        else command("cell", "score", near(cell_dir))
-    )
-    out.print(f"score it again: {score}", soft_wrap=True)
-    out.print(again(record, cell_dir), soft_wrap=True)
-    if command_line := one_container(record):
-        out.print(command_line, soft_wrap=True)
-    # Again, since the first lines have scrolled away.
-    _print_in_short(out, record, evidence)
-    _print_verdict(out, said)
+    return evidence, said
 
 
 def _print_verdict(out: Console, said: str) -> None:

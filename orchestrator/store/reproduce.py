@@ -120,7 +120,7 @@ def _docker_limits(identity: Identity) -> Iterator[str]:
         return
     if limits.memory_bytes != usual.memory_bytes:
         yield from ("--memory", str(limits.memory_bytes))
-    if limits.cpus != usual.cpus:
+    if limits.cpus is not None and limits.cpus != usual.cpus:
         yield from ("--cpus", _number(limits.cpus))
     if limits.pids != usual.pids:
         yield from ("--pids-limit", str(limits.pids))

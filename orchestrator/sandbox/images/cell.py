@@ -19,7 +19,7 @@ CELL = "cell"
 CHILD = "child"
 SUFFIX = "+cell"
 IMAGE_FILE = "cab/image.json"
-"""In a child's context: what `orchestrator.in_image` reads."""
+"""In a child's context: what `run-cell` reads there."""
 
 _CODE = ("orchestrator", "scorers")
 _DATA = ("plugins", "tasks")
@@ -49,7 +49,7 @@ def carried_tasks(repo: Path) -> dict[str, str]:
 
 def cab_facts(repo: Path, adapter: Path) -> dict[str, Any]:
     """Which cab a child with this adapter holds: its version, the last commit that touched any of it, and
-    whether it differs from that commit. Both are None outside a git checkout.
+    whether it differs from that commit. The last two are None outside a git checkout.
     """
     parts = [*_CODE, *_DATA, _LOCK, f"images/{CELL}"]
     if adapter.is_relative_to(repo):
@@ -57,12 +57,12 @@ def cab_facts(repo: Path, adapter: Path) -> dict[str, Any]:
     commit = _git(repo, "log", "-1", "--format=%H", "--", *parts)
     changed = _git(repo, "status", "--porcelain", "--", *parts) if commit else None
     dirty = None if changed is None else changed != ""
-    return {"version": __version__, "commit": commit or None, "dirty": dirty}
+    return {"cab_version": __version__, "commit": commit or None, "dirty": dirty}
 
 
 def image_file(facts: Mapping[str, Any], *, parent_id: str, parent_tag: str, env: Sequence[str]) -> bytes:
     """What a child says of itself. `env` is the environment that its CLI's image sets, as `NAME=value`."""
-    whole = {**facts, "parent": {"id": parent_id, "tag": parent_tag}, "env": dict(_variables(env))}
+    whole = {**facts, "parent_id": parent_id, "parent_tag": parent_tag, "env": dict(_variables(env))}
     return json.dumps(whole, indent=1).encode() + b"\n"
 
 

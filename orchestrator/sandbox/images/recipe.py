@@ -157,7 +157,7 @@ def _child(of: Recipe, folder: Path) -> Recipe:
     facts = {
         "cli": of.name,
         "cli_version": of.version,
-        "cab": cell.cab_facts(folder.parents[2], adapter),
+        **cell.cab_facts(folder.parents[2], adapter),
     }
     return Recipe(
         name=cell.child_name(of.name),
