@@ -339,6 +339,10 @@ def _print_provenance(out: Console, record: CellRecord) -> None:
         f"{identity.cli} {identity.cli_version} in {identity.container_image}, {identity.image_digest}",
     )
     _field(out, "graded in", f"{identity.verifier_digest}")
+    isolation = record.isolation
+    if isolation is not None and isolation.containers != "separate":
+        where = "one container" if isolation.containers == "single-container" else "no container"
+        _field(out, "isolation", f"{where} for agent and grader, network {isolation.egress}")
     builds = ", ".join(map(str, identity.model_builds)) or identity.model_build_id
     build = f"reported as {builds}" if builds else "reported no build"
     _field(out, "model", f"{identity.model}, {build}")
