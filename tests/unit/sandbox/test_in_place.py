@@ -51,9 +51,7 @@ class Place:
         self, *argv: str, on_start: Callable[[RunningContainer], None] | None = None, **changes: Any
     ) -> ContainerEnd:
         environment = {"PATH": os.environ["PATH"]}
-        sandbox = InPlaceSandbox(
-            alone=False, port=self.port, environment=environment, landlock=self.landlock
-        )
+        sandbox = InPlaceSandbox(alone=False, port=self.port, environment=environment, landlock=self.landlock)
 
         def sink(stream: str, at: float, data: bytes) -> None:
             self.output[stream] = self.output.get(stream, b"") + data
