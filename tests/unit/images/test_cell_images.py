@@ -121,6 +121,11 @@ def test_a_child_is_made_again_for_its_adapter_and_its_commit_alone(repo: Path) 
     assert changed["dirty"] is True
 
 
+def test_where_its_parts_are_not_there_is_none(repo: Path) -> None:
+    (repo / "requirements-cell.lock").unlink()
+    assert list(load_recipes(repo / "images")) == ["base", "agent", "other"]
+
+
 def test_outside_a_checkout_no_commit_is_told(repo: Path) -> None:
     (repo / ".git").rename(repo / "gone")
     facts = child(repo).facts
