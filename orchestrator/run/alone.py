@@ -114,6 +114,9 @@ class Asked:
 
     def _check_model(self) -> None:
         place = f"model {self.model}"
+        if self.model == NO_MODEL:
+            mend = f"name one, or {next(iter(EMBEDDED_MODELS))}"
+            raise InputError(f"{self.cli} asks a model", place=place, mend=mend)
         if self.model.startswith(LOCAL):
             mend = "run it in a sweep, or give the URL of a server of it as the endpoint"
             raise InputError("a local model is served to sweeps alone", place=place, mend=mend)
