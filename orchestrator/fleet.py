@@ -14,7 +14,7 @@ from pathlib import Path
 
 from orchestrator.adapter import Adapter, load_adapter
 from orchestrator.errors import InputError
-from orchestrator.paths import IMAGES
+from orchestrator.paths import IMAGES, cab_command
 
 ADAPTER = "adapter.py"
 DOCKERFILE = "Dockerfile"
@@ -82,6 +82,13 @@ class Fleet:
             names = [name for name in self.known if fnmatchcase(name, glob)]
             found.update(dict.fromkeys(names or [glob]))
         return tuple(found)
+
+    def build_command(self, names: Iterable[str]) -> str:
+        """The command that builds the images of these names, and with them what they stand on."""
+        wanted = sorted(names)
+        elsewhere = any((found := self.folders.get(name)) and found.parent != self.images for name in wanted)
+        option = ("--images-dir", str(self.elsewhere)) if elsewhere else ()
+        return cab_command("images", "build", *wanted, *option)
 
     def adapter_file(self, name: str) -> Path:
         """Where the adapter of a CLI is, or would be."""

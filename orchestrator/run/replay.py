@@ -148,10 +148,11 @@ def started(call: Prepared, output: Path) -> Iterator[Ready]:
     from orchestrator.run import machine
 
     matrix, store = call.matrix, CellStore(output, call.matrix.sweep_id)
-    pins = {name: call.stored.pins[name] for name in sorted({BASE, call.cell.key.cli})}
+    cli = call.cell.key.cli
+    pins = {name: call.stored.pins[name] for name in sorted({BASE, cli})}
     with ExitStack() as stack:
         stack.enter_context(store)
-        sandbox = machine.start_engine(stack, pins)
+        sandbox = machine.start_engine(stack, pins, [cli], matrix.fleet)
         sweep = sweep_record(matrix, call.stored.spec_digest, pins)
         asked = call.source.model
         prices = {model: price for model, price in call.stored.prices.items() if model == asked}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -25,7 +25,7 @@ from orchestrator.errors import InputError, StoreError
 from orchestrator.fleet import Fleet
 from orchestrator.gateway.local.registry import PREFIX as LOCAL
 from orchestrator.gateway.local.registry import LocalModel, Registry
-from orchestrator.paths import PLUGINS, TASKS, cab_command, resume_command
+from orchestrator.paths import IMAGES_LOCK, INIT_BINARY, PLUGINS, TASKS, cab_command, resume_command
 from orchestrator.plan.expand import Plan, PlannedCell, expand, points
 from orchestrator.plan.only import choose, matches
 from orchestrator.plan.plugin import Plugin, list_plugins, load_plugin
@@ -80,6 +80,10 @@ class Matrix:
         """`sha256:…` of each CLI's adapter file."""
         files = {cli: self.fleet.adapter_file(cli) for cli in self.adapters}
         return {cli: f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}" for cli, file in files.items()}
+
+    def adapters_of(self, cells: Iterable[PlannedCell]) -> dict[str, Adapter]:
+        """The adapters of the CLIs of these cells, by name."""
+        return {name: self.adapters[name] for name in sorted({cell.key.cli for cell in cells})}
 
     @classmethod
     def of(
@@ -230,6 +234,17 @@ class Prepared:
                 )
         return [cell for cell in self.chosen if not ended(finished.get(cell.cell_id))]
 
+    def images_to_build(self) -> dict[str, str | None]:
+        """The images that the call would be refused for, as images.lock has them: `pins.to_build` of the CLIs
+        that are not pinned yet.
+        """
+        from orchestrator.run.pins import to_build
+        from orchestrator.sandbox.images import known_lock
+
+        pinned = () if self.spec_digest is not None else self.store.sweep().pins
+        adapters = self.matrix.adapters_of(cell for cell in self.todo() if cell.key.cli not in pinned)
+        return to_build(known_lock(IMAGES_LOCK), adapters, INIT_BINARY) if adapters else {}
+
     def _order(self) -> Sequence[str]:
         if self.spec_digest is not None:
             return ()
@@ -338,16 +353,20 @@ def started(call: Prepared) -> Iterator[Ready]:
         stack.enter_context(store)
         sandbox = None
         if call.spec_digest is None:
-            pins = store.open().pins
+            record = store.open()
             if call.grown is not None:
-                store.write_sweep(call.grown)
+                # It was made without the lock: a call that ended since may have pinned more.
+                record = call.grown.model_copy(update={"pins": record.pins})
+                store.write_sweep(record)
         else:
             # First, so that a machine that cannot run the sweep does not come to store it.
             from orchestrator.run import machine
 
-            pins = machine.pins_now(matrix.adapters)
-            sandbox = machine.start_engine(stack, pins)
-            store.create(sweep_record(matrix, call.spec_digest, pins))
+            adapters = matrix.adapters_of(call.chosen)
+            pins = machine.pins_now(adapters, matrix.fleet)
+            sandbox = machine.start_engine(stack, pins, adapters, matrix.fleet)
+            record = sweep_record(matrix, call.spec_digest, pins)
+            store.create(record)
         scratch = ScratchRoot.default()
         scratch.sweep_dead()
         todo = call.todo()
@@ -355,7 +374,11 @@ def started(call: Prepared) -> Iterator[Ready]:
         if todo:
             from orchestrator.run import machine
 
-            sandbox = sandbox or machine.start_engine(stack, pins)
+            adapters = matrix.adapters_of(todo)
+            pins = machine.pins_of(record.pins, adapters, matrix.fleet)
+            sandbox = sandbox or machine.start_engine(stack, pins, adapters, matrix.fleet)
+            if pins != record.pins:
+                store.write_sweep(record.model_copy(update={"pins": pins}))
             asked = {cell.key.model for cell in todo}
             bench = machine.start_bench(stack, matrix, store, pins, scratch, sandbox, asked)
         yield Ready(matrix, store, call.chosen, todo, bench, call.options.only)

@@ -328,7 +328,7 @@ class SweepRecord(Model):
     """One sweep, written before its first cell.
 
     `spec` is the resolved spec and `spec_digest` that of the file it came from. `pins` says which image id
-    each image name stood for; `tasks`, `adapters`, `plugins` and (local) `models` are content digests by
+    each image name stood for, a CLI that no call of the sweep was about yet has none; `tasks`, `adapters`, `plugins` and (local) `models` are content digests by
     name. Every cell runs exactly these. `images_dir` is where the folders of CLIs that are not in the
     repository were. `prices` holds what each model costs, or why that is not known. `replay_of` is the cell
     that a sweep of one cell replays. `imported` is None for a sweep that cab ran: then none of the others is.
