@@ -107,6 +107,14 @@ class Fleet:
         )
 
 
+def where_elsewhere(clis: Iterable[str], images: Path | None = None) -> tuple[str, ...]:
+    """The words that a command about these CLIs wants where some of them are in a folder elsewhere, which
+    whoever types it has to name: no record does.
+    """
+    here = _folders(images or IMAGES)
+    return () if all(name in here for name in clis) else ("--images-dir", "DIR")
+
+
 def _folders(above: Path) -> dict[str, Path]:
     """The folders below one that hold an image's or a CLI's files, by name."""
     return {

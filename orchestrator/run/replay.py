@@ -98,7 +98,7 @@ def prepare(cell_dir: Path, *, paced: bool = False, images_dir: Path | None = No
     store = CellStore(cell_dir.parents[5], cell_dir.parents[4].name)
     stored = store.sweep()
     cli, task, stack = record.identity.cli, record.identity.task, record.identity.stack
-    fleet = stored_fleet(stored, images_dir)
+    fleet = stored_fleet([cli], images_dir, place=record.cell_id)
     adapter, found = fleet.adapter(cli), load_task(TASKS, task)
     if adapter.wire is None:
         raise InputError(f"{cli} asks no model", place=record.cell_id, mend="there is nothing to replay")

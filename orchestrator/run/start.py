@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from orchestrator.adapter import Adapter
 from orchestrator.errors import InputError, StoreError
-from orchestrator.fleet import Fleet
+from orchestrator.fleet import Fleet, where_elsewhere
 from orchestrator.gateway.local.registry import PREFIX as LOCAL
 from orchestrator.gateway.local.registry import LocalModel, Registry
 from orchestrator.paths import IMAGES_LOCK, INIT_BINARY, PLUGINS, TASKS, cab_command, resume_command
@@ -307,7 +307,8 @@ def _check_same_sweep(store: CellStore, loaded: LoadedSpec, options: Options) ->
         )
     has = stored_spec(store, stored).runs
     if options.runs not in (None, has):
-        grows = f"`{resume_command(store.root)} --runs {options.runs}` adds to it"
+        resume = resume_command(store.root, *where_elsewhere(stored.adapters))
+        grows = f"`{resume} --runs {options.runs}` adds to it"
         raise InputError(
             f"{store.sweep_id} has runs: {has}",
             place=f"--runs {options.runs}",
@@ -323,7 +324,8 @@ def of_stored(results: Path, name: str, options: Options = _AS_IT_IS) -> Prepare
     store = CellStore(results, name)
     stored = _own(store)
     spec = stored_spec(store, stored)
-    matrix = Matrix.of(options.applied(spec), name, fleet=stored_fleet(stored, options.images_dir))
+    fleet = stored_fleet(spec.clis, options.images_dir, place=str(store.root))
+    matrix = Matrix.of(options.applied(spec), name, fleet=fleet)
     check_same("task", stored.tasks, {task.name: task.content_hash for task in matrix.tasks.values()})
     check_same("adapter", stored.adapters, dict(matrix.adapter_digests))
     check_same("plugin", stored.plugins, dict(matrix.plugin_digests))
@@ -410,11 +412,20 @@ def stored_spec(store: CellStore, stored: SweepRecord) -> SweepSpec:
         raise StoreError(f"{field}: {first['msg']}", place=place, mend="restore the file") from None
 
 
-def stored_fleet(stored: SweepRecord, images_dir: Path | None = None) -> Fleet:
-    """The CLIs that a stored sweep was started from; those beside the repository's in `images_dir` where they
-    have moved there. Raises InputError where they are not where they were.
+def stored_fleet(clis: Iterable[str], images_dir: Path | None, *, place: str) -> Fleet:
+    """The fleet that has these CLIs, which were run before; those that are not the repository's are in
+    `images_dir`. Raises InputError for those that are in neither.
     """
-    return Fleet(elsewhere=images_dir or (Path(stored.images_dir) if stored.images_dir else None))
+    fleet = Fleet(elsewhere=images_dir)
+    gone = [name for name in clis if name not in fleet.known]
+    if gone:
+        beside = f"images/ or {images_dir}" if images_dir else "images/"
+        raise InputError(
+            f"{beside} has no folder of {', '.join(gone)}, which it ran",
+            place=place,
+            mend="give --images-dir with the folder that holds the CLIs' folders",
+        )
+    return fleet
 
 
 def ended(entry: IndexEntry | None) -> bool:
@@ -433,7 +444,6 @@ def sweep_record(matrix: Matrix, spec_digest: str | None, pins: Mapping[str, str
         pins=dict(pins),
         tasks={task.name: task.content_hash for task in matrix.tasks.values()},
         adapters=dict(matrix.adapter_digests),
-        images_dir=str(elsewhere.resolve()) if (elsewhere := matrix.fleet.elsewhere) else None,
         models={name: model.build_id for name, model in matrix.local.items()},
         plugins=dict(matrix.plugin_digests),
         order=tuple(cell.cell_id for cell in matrix.plan.cells),
