@@ -106,11 +106,9 @@ def with_known(ready: Ready) -> Ready:
     pairs = pairs_of(cells, ready.matrix, pins)
     if not pairs:
         return ready
-    tested, known = {pair.name for pair in pairs}, decided(recall(ready, pairs))
-    unasked = {
-        (it.endpoint or "", it.model) for name, it in known.items() if name in tested and not it.asks_usage
-    }
-    return replace(ready, bench=replace(ready.bench, unasked=frozenset(unasked)))
+    known = decided(recall(ready, pairs)).values()
+    unasked = frozenset((it.endpoint or "", it.model) for it in known if not it.asks_usage)
+    return replace(ready, bench=replace(ready.bench, unasked=unasked))
 
 
 def decided(record: PreflightRecord) -> dict[tuple[str, str], PairResult]:
