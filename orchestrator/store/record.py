@@ -114,12 +114,17 @@ class ModelBuild(Model):
 
 
 class UsedPlugin(Model):
-    """A plugin of a cell's stack; `skipped` says why the CLI does not take it, None where it was applied."""
+    """A plugin of a cell's stack; `skipped` says why the CLI does not take it, None where it was applied.
+
+    `offered` says of an MCP server that was applied whether any request to the model named a tool of it:
+    False where the server did not start. None of other plugins, and where no model was asked.
+    """
 
     name: str
     kind: Literal["rules", "mcp", "settings", "args"]
     digest: Digest
     skipped: str | None = None
+    offered: bool | None = None
 
 
 class Identity(Model):
