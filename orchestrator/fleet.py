@@ -107,11 +107,11 @@ class Fleet:
         )
 
 
-def where_elsewhere(clis: Iterable[str], images: Path | None = None) -> tuple[str, ...]:
+def where_elsewhere(clis: Iterable[str]) -> tuple[str, ...]:
     """The words that a command about these CLIs wants where some of them are in a folder elsewhere, which
     whoever types it has to name: no record does.
     """
-    here = _folders(images or IMAGES)
+    here = _folders(IMAGES)
     return () if all(name in here for name in clis) else ("--images-dir", "DIR")
 
 

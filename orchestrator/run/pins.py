@@ -64,21 +64,28 @@ def with_late(
 ) -> dict[str, str]:
     """The pins of a stored sweep, with those of the CLIs that no call was about before.
 
-    Raises EnvironmentFault as `resolve` does, and PinMismatch where such an image would stand on another base
-    than the one that the sweep is graded in.
+    Raises EnvironmentFault as `resolve` does, and for an image that was not built anew on what it stands on;
+    PinMismatch where it would stand on another base than the one that the sweep is graded in.
     """
     late = {name: adapter for name, adapter in adapters.items() if name not in pins}
     if not late:
         return dict(pins)
     found = resolve(lock, late, init, fleet)
     for name in late:
-        if not lock.stands_on(name, pins[BASE]):
-            raise PinMismatch(
-                f"{found[name]} does not stand on {pins[BASE]}, the base image that the sweep is pinned to; "
-                f"images.lock has {found[BASE]}",
+        if lock.stands_on(name, pins[BASE]):
+            continue
+        if found[BASE] == pins[BASE]:
+            raise EnvironmentFault(
+                f"{found[name]} does not stand on the base image, or on what lies between as it is now",
                 place=f"image {name}",
-                mend="start a new sweep with --id",
+                mend=f"run `{fleet.build_command([name])}`",
             )
+        raise PinMismatch(
+            f"{found[name]} does not stand on {pins[BASE]}, the base image that the sweep is pinned to; "
+            f"images.lock has {found[BASE]}",
+            place=f"image {name}",
+            mend="start a new sweep with --id",
+        )
     return {**pins, **{name: found[name] for name in late}}
 
 

@@ -99,3 +99,9 @@ def test_what_stands_on_another_base_is_not_pinned_late(tmp_path: Path, below: s
     images = LOCKED | {"base": image(NEW_BASE), "node": image(NODE, parent=below)}
     with pytest.raises(PinMismatch, match=f"image more: {OTHER} does not stand on {BASE}.* has {NEW_BASE}"):
         late(tmp_path, images, ["more"])
+
+
+def test_what_was_not_built_anew_on_what_it_stands_on_is_to_be_built(tmp_path: Path) -> None:
+    images = LOCKED | {"node": image(NEW_BASE, parent=BASE)}
+    with pytest.raises(EnvironmentFault, match=r"image more: .*run `cab images build more`"):
+        late(tmp_path, images, ["more"])
