@@ -48,6 +48,13 @@ class Rules:
             return None
         return self.file if self.file in self.files(workdir) or (workdir / self.file).is_file() else None
 
+    def text(self, workdir: Path) -> str:
+        """What the CLI finds there; "" where it finds none."""
+        if self.file is None:
+            return ""
+        found = self.files(workdir).get(self.file) or _content(workdir / self.file) or b""
+        return found.decode("utf-8", "replace")
+
 
 def lay_plugins(run_dir: Path, plugins: Sequence[Plugin]) -> None:
     """Write the files of MCP servers below the directory that the container sees as /run/cab."""
