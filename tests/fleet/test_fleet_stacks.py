@@ -1,0 +1,101 @@
+"""Every CLI with a stack of all kinds of plugins: what reached the model is read at the wire, and what a CLI
+does not take is told.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import PYTHON_TASK, REPO, Cab
+from fleet_sweep import CLIS, FLEET, WHOLE_S, cell_dir
+from stack_probes import PROBES
+from wire_requests import main_requests, tools, words
+
+from orchestrator.paths import PLUGINS
+from orchestrator.plan.plugin import load_plugin
+from orchestrator.plan.toml_text import dump_toml
+from orchestrator.store.evidence import load_evidence
+
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(WHOLE_S + 600)]
+
+RULES = load_plugin(PLUGINS, "careful").rules
+TASK_RULES = (REPO / "tasks" / PYTHON_TASK / "environment" / "workdir" / "AGENTS.md").read_text()
+TOOL = "lookup"
+
+
+@contextmanager
+def swept(clis: Sequence[str]) -> Iterator[Cab]:
+    """One cell of each CLI, with rules, a server, its own setting and its own arguments."""
+    with Cab.own() as cab:
+        plugins = cab.root / "plugins"
+        shutil.copytree(REPO / "plugins", plugins)
+        probes = {cli: PROBES[cli] for cli in clis}
+        settings = {cli: dict(probe.settings) for cli, probe in probes.items() if probe.settings}
+        env = {cli: dict(probe.env) for cli, probe in probes.items() if probe.env}
+        _write(plugins / "setting", {"kind": "settings", "settings": settings, "env": env})
+        _write(plugins / "said", {"kind": "args", "args": {cli: list(it.args) for cli, it in probes.items()}})
+        cab.patched(PLUGINS=plugins)
+        stack = {"name": "whole", "plugins": ["careful", "facts", "setting", "said"]}
+        spec = cab.spec(clis=list(clis), models=["embedded/reference"], stacks=[stack], concurrency=2)
+        cab.sweep("run", spec).end(0, timeout_s=WHOLE_S)
+        yield cab
+
+
+def _write(plugin: Path, manifest: dict[str, Any]) -> None:
+    plugin.mkdir()
+    (plugin / "plugin.toml").write_text(dump_toml({key: value for key, value in manifest.items() if value}))
+
+
+@pytest.fixture(scope="module")
+def stacked() -> Iterator[Cab]:
+    with swept(CLIS) as cab:
+        yield cab
+
+
+def first_request(cab: Cab, cli: str) -> dict[str, Any]:
+    return main_requests(cell_dir(cab, cli, PYTHON_TASK, stack="whole"))[0]
+
+
+@pytest.mark.parametrize("cli", CLIS)
+def test_the_rules_of_task_and_stack_are_in_the_first_request(stacked: Cab, cli: str) -> None:
+    said = words(first_request(stacked, cli))
+    assert TASK_RULES.strip() in said
+    assert RULES.strip() in said
+
+
+@pytest.mark.parametrize("cli", CLIS)
+def test_the_servers_tool_is_on_offer_or_the_reason_is_told(stacked: Cab, cli: str) -> None:
+    adapter, body = FLEET.adapter(cli), first_request(stacked, cli)
+    # claude-code names it in a text, to be loaded by another tool.
+    offered = any(TOOL in name for name in tools(body)) or f"mcp__facts__{TOOL}\n" in words(body)
+    assert offered == (adapter.mcp is not None), tools(body)
+    record = json.loads((cell_dir(stacked, cli, PYTHON_TASK, stack="whole") / "cell.json").read_text())
+    skipped = {it["name"]: it["skipped"] for it in record["identity"]["plugins"] if it["skipped"]}
+    if adapter.mcp is None:
+        assert skipped.pop("facts") == f"{cli} takes no MCP server: {adapter.not_taken['mcp']}"
+    assert skipped == {}
+
+
+@pytest.mark.parametrize("cli", CLIS)
+def test_setting_and_arguments_take_effect(stacked: Cab, cli: str) -> None:
+    probe, body = PROBES[cli], json.dumps(first_request(stacked, cli), ensure_ascii=False)
+    assert [piece for piece in probe.says if piece not in body] == []
+    assert [piece for piece in probe.lacks if piece in body] == []
+    if probe.titled:
+        calls = load_evidence(cell_dir(stacked, cli, PYTHON_TASK, stack="whole")).calls
+        assert all(call.main for call in calls)
+
+
+@pytest.mark.parametrize("cli", CLIS)
+def test_a_stack_costs_no_pass_and_is_no_change_of_the_agents(stacked: Cab, cli: str) -> None:
+    scores = json.loads((cell_dir(stacked, cli, PYTHON_TASK, stack="whole") / "cell.json").read_text())[
+        "scores"
+    ]
+    assert scores["pass_rate"]["pass"] == 1
+    assert scores["blast_radius"]["blast_radius_agent"] == 0
