@@ -57,8 +57,7 @@ def _ended(text: str) -> str:
 
 def mcp_server(name: str, command: tuple[str, ...]) -> dict[str, Any]:
     """One MCP server, as Vibe's settings list it."""
-    server = {"name": name, "transport": "stdio", "command": command[0], "args": list(command[1:])}
-    return {"mcp_servers": [server]}
+    return {"mcp_servers": [{"name": name, "transport": "stdio", "command": list(command)}]}
 
 
 ADAPTER = Adapter(

@@ -42,9 +42,9 @@ def swept(clis: Sequence[str]) -> Iterator[Cab]:
         yield cab
 
 
-def cell_dir(cab: Cab, cli: str, task: str, stack: str = NO_STACK) -> Path:
-    """Where a cell of the scripted reference model is."""
-    key = CellKey(cli, "embedded/reference", task, stack=stack)
+def cell_dir(cab: Cab, cli: str, task: str, stack: str = NO_STACK, model: str = "embedded/reference") -> Path:
+    """Where a cell is."""
+    key = CellKey(cli, model, task, stack=stack)
     return cab.sweep_dir / "cells" / Path(str(key.path()))
 
 
