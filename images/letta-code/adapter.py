@@ -1,8 +1,9 @@
 """Letta Code, in its own headless mode with a new agent on its local backend, pointed at the gateway by one
 provider.
 
-All else is as shipped: prompt, tools, memory (a git repository in HOME), skills. Headless, its plain text is
-the final message alone, so it prints its events. It asks the endpoint which models there are.
+All else is as shipped: prompt but for the rules, tools, memory (a git repository in HOME), skills. Headless,
+its plain text is the final message alone, so it prints its events. It asks the endpoint which models there
+are.
 """
 
 import json

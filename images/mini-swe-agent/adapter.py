@@ -1,9 +1,9 @@
 """mini-swe-agent's `mini`, run as people run it without confirmations, and pointed at the gateway by two
 variables.
 
-All else is as shipped: prompt, its one tool, retries, trajectory (in HOME). Its exit code is 0 also where it
-gave up; whether a model answered is known from the gateway. Any other code is a crash, or a model that is out
-of reach.
+All else is as shipped: prompt but for the rules, its one tool, retries, trajectory (in HOME). Its exit code
+is 0 also where it gave up; whether a model answered is known from the gateway. Any other code is a crash, or
+a model that is out of reach.
 """
 
 import json

@@ -5,21 +5,20 @@ does not take is told.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 from command import PYTHON_TASK, REPO, Cab
 from fleet_sweep import CLIS, FLEET, WHOLE_S, cell_dir
-from stack_probes import PROBES
+from stack_probes import PROBES, lay_probes
 from wire_requests import main_requests, tools, words
 
+from orchestrator.adapter import LaunchContext
 from orchestrator.paths import PLUGINS
 from orchestrator.plan.plugin import load_plugin
-from orchestrator.plan.toml_text import dump_toml
+from orchestrator.sandbox.images import load_lock
 from orchestrator.store.evidence import load_evidence
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(WHOLE_S + 600)]
@@ -36,22 +35,12 @@ def swept(clis: Sequence[str]) -> Iterator[Cab]:
     """One cell of each CLI, with rules, a server, its own setting and its own arguments."""
     with Cab.own() as cab:
         plugins = cab.root / "plugins"
-        shutil.copytree(REPO / "plugins", plugins)
-        probes = {cli: PROBES[cli] for cli in clis}
-        settings = {cli: dict(probe.settings) for cli, probe in probes.items() if probe.settings}
-        env = {cli: dict(probe.env) for cli, probe in probes.items() if probe.env}
-        _write(plugins / "setting", {"kind": "settings", "settings": settings, "env": env})
-        _write(plugins / "said", {"kind": "args", "args": {cli: list(it.args) for cli, it in probes.items()}})
+        lay_probes(plugins, clis)
         cab.patched(PLUGINS=plugins)
         stack = {"name": "whole", "plugins": ["careful", "facts", "setting", "said"]}
         spec = cab.spec(clis=list(clis), models=["embedded/reference"], stacks=[stack], concurrency=2)
         cab.sweep("run", spec).end(0, timeout_s=WHOLE_S)
         yield cab
-
-
-def _write(plugin: Path, manifest: dict[str, Any]) -> None:
-    plugin.mkdir()
-    (plugin / "plugin.toml").write_text(dump_toml({key: value for key, value in manifest.items() if value}))
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +58,21 @@ def test_the_rules_of_task_and_stack_are_in_the_first_request(stacked: Cab, cli:
     said = words(first_request(stacked, cli))
     assert TASK_RULES.strip() in said
     assert RULES.strip() in said
+
+
+def test_minis_system_prompt_begins_as_it_is_shipped(stacked: Cab) -> None:
+    """Its adapter states the shipped one anew: its configuration has no way to add to it."""
+    script = "import sys, yaml; print(yaml.safe_load(open(sys.argv[1]))['agent']['system_template'], end='')"
+    launch = FLEET.adapter("mini-swe-agent").launch(LaunchContext(prompt="p", model="m", credential="c"))
+    config = launch.argv[launch.argv.index("--config") + 1]
+    shipped = stacked.docker.containers.run(
+        load_lock(REPO / "images.lock").image("mini-swe-agent").id,
+        ["/opt/mini-swe-agent/bin/python", "-c", script, config],
+        remove=True,
+        network_disabled=True,
+    )
+    system = first_request(stacked, "mini-swe-agent")["messages"][0]["content"]
+    assert system.startswith(shipped.decode().rstrip("\n") + "\n\n")
 
 
 @pytest.mark.parametrize("cli", CLIS)

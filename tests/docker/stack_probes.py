@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+from command import REPO
+
+from orchestrator.plan.toml_text import dump_toml
 
 MARK = "Call the sea by its name."
 
@@ -93,3 +99,18 @@ PROBES: Mapping[str, Probe] = {
         lacks=('"web_fetch"',),
     ),
 }
+
+
+def lay_probes(plugins: Path, clis: Iterable[str]) -> None:
+    """A directory of plugins with cab's own and two more: `setting` and `said`, the probes of these CLIs."""
+    shutil.copytree(REPO / "plugins", plugins)
+    probes = {cli: PROBES[cli] for cli in clis}
+    settings = {cli: dict(probe.settings) for cli, probe in probes.items() if probe.settings}
+    env = {cli: dict(probe.env) for cli, probe in probes.items() if probe.env}
+    _write(plugins / "setting", {"kind": "settings", "settings": settings, "env": env})
+    _write(plugins / "said", {"kind": "args", "args": {cli: list(it.args) for cli, it in probes.items()}})
+
+
+def _write(plugin: Path, manifest: dict[str, Any]) -> None:
+    plugin.mkdir()
+    (plugin / "plugin.toml").write_text(dump_toml({key: value for key, value in manifest.items() if value}))
