@@ -87,11 +87,13 @@ def mcp_servers(name: str, command: tuple[str, ...]) -> dict[str, Any]:
 @dataclass(frozen=True)
 class McpSettings:
     """How a CLI is told of an MCP server that speaks on stdin and stdout: by `entry`, settings for one server
-    of that name and command, at `place`.
+    of that name and command, at `place`. `named` is False for a CLI whose requests need not name a server
+    whose tools they offer: it gives the tool's name alone, or names what its model has searched for.
     """
 
     place: SettingsPlace
     entry: Callable[[str, tuple[str, ...]], dict[str, Any]] = mcp_servers
+    named: bool = True
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ ADAPTER = Adapter(
     version="1.5.47",
     rules_file="AGENTS.md",
     settings=PLACE,
-    mcp=McpSettings(PLACE, mcp_server),
+    mcp=McpSettings(PLACE, mcp_server, named=False),
     args_at=1,
     licence="Apache-2.0",
     launch=launch,

@@ -70,7 +70,7 @@ ADAPTER = Adapter(
     version="0.215.0",
     rules_file="AGENTS.md",
     settings=SettingsPlace(file=".factory/settings.json"),
-    mcp=McpSettings(SettingsPlace(file=".factory/mcp.json")),
+    mcp=McpSettings(SettingsPlace(file=".factory/mcp.json"), named=False),
     args_at=2,
     licence="proprietary",
     launch=launch,

@@ -67,7 +67,7 @@ ADAPTER = Adapter(
     launch=launch,
     rules_file="AGENTS.md",
     settings=PLACE,
-    mcp=McpSettings(PLACE, mcp_server),
+    mcp=McpSettings(PLACE, mcp_server, named=False),
     args_at=1,
     wire="chat",
     tty=False,
