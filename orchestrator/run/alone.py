@@ -10,6 +10,7 @@ import ctypes
 import json
 import os
 import shutil
+import socket
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing, suppress
@@ -182,7 +183,8 @@ class ImageFacts:
     def place(self) -> Place:
         return Place(
             alone=True,
-            environment=self.env,
+            # An engine sets it in every container, and a CLI may tell its model which variables there are.
+            environment={"HOSTNAME": socket.gethostname(), **self.env},
             provenance=Provenance.of_build(self.cab_version, self.commit, self.dirty),
             cli_version=self.cli_version,
             weaknesses=("single container: the image cannot tell its own digest",),
