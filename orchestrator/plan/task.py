@@ -22,6 +22,8 @@ from orchestrator.plan.toml_file import load_toml
 from scorers.evidence import RefusalRule, TaskFacts
 
 PROOF_FILE = "proof.json"
+MAX_INSTRUCTION_BYTES = 128_000
+"""A CLI gets its prompt as one argument. Linux takes 131,072 bytes of one, with `--message=` and the like."""
 
 
 def _inside(path: str) -> str:
@@ -287,11 +289,25 @@ def load_task(tasks_dir: Path, name: str) -> Task:
         agent_timeout_s=toml.agent.timeout_sec,
         verifier_timeout_s=toml.verifier.timeout_sec,
         environment=toml.environment,
-        instruction=(path / "instruction.md").read_text(encoding="utf-8"),
+        instruction=_instruction(path / "instruction.md"),
     )
     if not task.wrong_fixes():
         raise InputError("holds no wrong fix", place=str(path / "wrong"), mend="add wrong/<name>/solve.sh")
     return task
+
+
+def _instruction(path: Path) -> str:
+    """The ticket. Raises InputError where no command line can carry it."""
+    text = path.read_text(encoding="utf-8")
+    size = len(text.encode())
+    if size > MAX_INSTRUCTION_BYTES:
+        thing = f"has {size:,} bytes, and a CLI's command line carries {MAX_INSTRUCTION_BYTES:,}"
+        raise InputError(thing, place=str(path), mend="put what is long into a file of the workdir")
+    if "\0" in text:
+        raise InputError("holds a NUL, which no command line carries", place=str(path), mend="take it out")
+    if not text.strip():
+        raise InputError("is empty", place=str(path), mend="say what is to be done")
+    return text
 
 
 def _needed_files(fields: CabFields) -> list[str]:

@@ -144,6 +144,22 @@ def test_a_missing_part_is_named(tasks_dir: Path, name: str, gone: str) -> None:
     assert caught.value.place == str(path)
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [("é" * 64_001, "has 128,002 bytes"), ("one\0two", "holds a NUL"), (" \n", "is empty")],
+)
+def test_an_instruction_that_no_command_line_carries_is_refused(
+    tasks_dir: Path, text: str, wanted: str
+) -> None:
+    path = tasks_dir / NAME / "instruction.md"
+    path.write_text(text, "utf-8")
+    with pytest.raises(InputError, match=wanted) as caught:
+        load_task(tasks_dir, NAME)
+    assert caught.value.place == str(path)
+    path.write_text("é" * 64_000, "utf-8")
+    assert load_task(tasks_dir, NAME).instruction == "é" * 64_000
+
+
 def test_unknown_names_are_answered_with_the_nearest(tasks_dir: Path) -> None:
     with pytest.raises(InputError, match=f"did you mean '{NAME}'"):
         load_task(tasks_dir, "polyglot/python-revers-string")
