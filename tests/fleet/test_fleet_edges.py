@@ -26,7 +26,8 @@ ODD = (
     "Quotes \"two\" 'one' ``` `id` $(id) ${HOME} $HOME %s %HOME% \\n \\ {{ task }} {% raw %} <b>&amp;</b> "
     "[red]x[/red]\n"
     "\ttab, bell \x07, escape \x1b[31m, delete \x7f, form feed \x0c; ñ é e\u0301 漢字 👩‍🔧 "
-    "\u200b\u202e.\n\n\nThree lines above; `@Override`, `@pytest.fixture`, a@b.example are no files; /tmp/none/such is none.\n"
+    "\u200b\u202e.\n\n\n"
+    "Three lines above; `@Override`, `@pytest.fixture`, a@b.example are no files; /tmp/none/such is none.\n"
     "-- end"
 )
 LONG = "".join(f"{number:05} the quick brown fox jumps over the lazy dog\n" for number in range(2200))
