@@ -36,7 +36,8 @@ def launch(context: LaunchContext) -> Launch:
         "permission": "allow",
     }
     return Launch(
-        argv=("opencode", "run", "-m", model, "--", context.prompt),
+        # Word by word, which it joins: an argument with spaces it would put in quotes, and escape those in it.
+        argv=("opencode", "run", "-m", model, "--", *context.prompt.split(" ")),
         env={CONFIG: json.dumps(config, separators=(",", ":"))},
     )
 

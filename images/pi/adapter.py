@@ -6,7 +6,7 @@ Its exit code is 0 also when the model call failed; whether a model answered is 
 
 import json
 
-from orchestrator.adapter import Adapter, CliUsage, Deviation, Launch, LaunchContext
+from orchestrator.adapter import Adapter, CliUsage, Deviation, Launch, LaunchContext, as_text
 
 PROVIDER = "cab"
 
@@ -19,8 +19,9 @@ def launch(context: LaunchContext) -> Launch:
         "apiKey": context.credential,
         "models": [{"id": context.model}],
     }
+    argv = ("pi", "--mode", "json", "--provider", PROVIDER, "--model", context.model)
     return Launch(
-        argv=("pi", "--mode", "json", "--provider", PROVIDER, "--model", context.model, "--", context.prompt),
+        argv=(*argv, "--", as_text(context.prompt, "@")),
         files={".pi/agent/models.json": json.dumps({"providers": {PROVIDER: provider}})},
     )
 

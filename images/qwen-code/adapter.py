@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from orchestrator.adapter import Adapter, CliUsage, Deviation, Launch, LaunchContext
+from orchestrator.adapter import Adapter, CliUsage, Deviation, Launch, LaunchContext, as_text
 
 SETTINGS = {"general": {"enableAutoUpdate": False}, "privacy": {"usageStatisticsEnabled": False}}
 
@@ -13,7 +13,7 @@ def launch(context: LaunchContext) -> Launch:
     # Joined, since a prompt may begin with a dash.
     argv = ("qwen", "--auth-type", "openai", "--yolo", "--output-format", "stream-json")
     return Launch(
-        argv=(*argv, f"--prompt={context.prompt}"),
+        argv=(*argv, f"--prompt={as_text(context.prompt, '/')}"),
         env={
             "OPENAI_BASE_URL": f"{context.base_url}/v1",
             "OPENAI_API_KEY": context.credential,

@@ -86,7 +86,7 @@ def test_a_refusal_is_no_crash(edges: Cab, cli: str) -> None:
 @pytest.mark.parametrize("cli", CLIS)
 def test_a_limit_ends_it(edges: Cab, cli: str) -> None:
     cell = _cell(edges, cli, "embedded/loop", "polyglot/few-calls")
-    evidence = json.loads((cell / "evidence.json").read_bytes())
+    evidence = json.loads((cell / "evidence.json").read_bytes())["evidence"]
     outcome = _record(cell)["outcome"]
     refused = [call for call in evidence["calls"] if call["error"] == "limit"]
     if not refused:
