@@ -7,6 +7,7 @@ is read once and never written; only `cab task validate` writes its `proof.json`
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -24,6 +25,9 @@ from scorers.evidence import RefusalRule, TaskFacts
 PROOF_FILE = "proof.json"
 MAX_INSTRUCTION_BYTES = 128_000
 """A CLI gets its prompt as one argument. Linux takes 131,072 bytes of one, with `--message=` and the like."""
+
+_A_COMMAND = re.compile(r"\s*(?:!|/[^/\s]*(?=\s|$))")
+"""`/word` or `!` at the beginning. A path of several parts is none."""
 
 
 def _inside(path: str) -> str:
@@ -297,7 +301,7 @@ def load_task(tasks_dir: Path, name: str) -> Task:
 
 
 def _instruction(path: Path) -> str:
-    """The ticket. Raises InputError where no command line can carry it."""
+    """The ticket. Raises InputError where not every CLI can be given it."""
     text = path.read_text(encoding="utf-8")
     size = len(text.encode())
     if size > MAX_INSTRUCTION_BYTES:
@@ -307,6 +311,9 @@ def _instruction(path: Path) -> str:
         raise InputError("holds a NUL, which no command line carries", place=str(path), mend="take it out")
     if not text.strip():
         raise InputError("is empty", place=str(path), mend="say what is to be done")
+    if command := _A_COMMAND.match(text):
+        thing = f"begins with {command[0].strip()!r}, which some CLIs take for a command of theirs"
+        raise InputError(thing, place=str(path), mend="begin with a word")
     return text
 
 
