@@ -36,7 +36,7 @@ def launch(context: LaunchContext) -> Launch:
         "permission": "allow",
     }
     return Launch(
-        # Word by word, which it joins: an argument with spaces it would put in quotes, and escape those in it.
+        # Word by word, which it joins: one with spaces would reach the model in quotes, those in it escaped.
         argv=("opencode", "run", "-m", model, "--", *context.prompt.split(" ")),
         env={CONFIG: json.dumps(config, separators=(",", ":"))},
     )
