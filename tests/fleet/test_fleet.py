@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from command import Cab
-from fleet_sweep import CLIS, WHOLE_S, assert_driven, swept
+from command import REPO, Cab
+from fleet_sweep import CLIS, TASKS, WHOLE_S, assert_driven, cell_dir, swept
+from wire_requests import main_requests, words
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(WHOLE_S + 600)]
 
@@ -23,6 +24,13 @@ def fleet() -> Iterator[Cab]:
 @pytest.mark.parametrize("cli", CLIS)
 def test_a_cli_solves_the_tasks_and_is_measured(fleet: Cab, cli: str) -> None:
     assert_driven(fleet, cli)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("cli", CLIS)
+def test_the_tasks_rules_are_in_the_first_request(fleet: Cab, cli: str, task: str) -> None:
+    rules = (REPO / "tasks" / task / "environment" / "workdir" / "AGENTS.md").read_text("utf-8")
+    assert rules.strip() in words(main_requests(cell_dir(fleet, cli, task))[0])
 
 
 def test_the_fleet_is_large(fleet: Cab) -> None:
