@@ -59,6 +59,7 @@ def test_a_cli_with_a_model_is_told_prompt_model_endpoint_and_credential(adapter
         ("aider", "!important is spelt wrong"),
         ("claude-code", "/etc/motd is wrong"),
         ("gemini-cli", "/etc/motd is wrong"),
+        ("nanocoder", "/etc/motd is wrong"),
         ("pi", "@main.py is wrong"),
         ("qwen-code", "/etc/motd is wrong"),
     ],
