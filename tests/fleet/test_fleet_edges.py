@@ -31,7 +31,7 @@ ODD = (
     "-- end"
 )
 LONG = "".join(f"{number:05} the quick brown fox jumps over the lazy dog\n" for number in range(2200))
-"""118,800 bytes: the most that a command line takes of one argument is 131,072."""
+"""110,000 bytes: the most that a command line takes of one argument is 131,072."""
 
 PROMPTS = {
     "dash": f"--help\n- is how this begins. Do nothing.\n{LONG}{ODD}",
