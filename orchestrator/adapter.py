@@ -79,6 +79,13 @@ class SettingsPlace:
             raise ValueError("settings stand in a file or in a variable: give one of both")
 
 
+def as_text(prompt: str, signs: str) -> str:
+    """The prompt, after a line end where it begins with one of `signs`: characters that a CLI would there
+    take for a command or a file's name.
+    """
+    return f"\n{prompt}" if prompt.startswith(tuple(signs)) else prompt
+
+
 def mcp_servers(name: str, command: tuple[str, ...]) -> dict[str, Any]:
     """One MCP server in the form that most CLIs share."""
     return {"mcpServers": {name: {"command": command[0], "args": list(command[1:])}}}

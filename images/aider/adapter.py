@@ -8,7 +8,7 @@ crash.
 
 import re
 
-from orchestrator.adapter import Adapter, CliUsage, Deviation, Launch, LaunchContext, SettingsPlace
+from orchestrator.adapter import Adapter, CliUsage, Deviation, Launch, LaunchContext, SettingsPlace, as_text
 
 _AMOUNT = r"(\d{1,9}(?:\.\d)?k?)"
 _TOKENS = re.compile(rf"Tokens: {_AMOUNT} sent,(?: {_AMOUNT} cache (?:write|hit),)* {_AMOUNT} received\.")
@@ -20,7 +20,7 @@ def launch(context: LaunchContext) -> Launch:
     argv = ("aider", "--model", f"openai/{context.model}", "--yes-always", "--no-analytics")
     rules = ("--read", context.rules) if context.rules else ()
     return Launch(
-        argv=(*argv, *rules, f"--message={context.prompt}"),
+        argv=(*argv, *rules, f"--message={as_text(context.prompt, '/!')}"),
         env={"OPENAI_API_BASE": f"{context.base_url}/v1", "OPENAI_API_KEY": context.credential},
     )
 

@@ -14,6 +14,7 @@ from orchestrator.adapter import (
     LaunchContext,
     McpSettings,
     SettingsPlace,
+    as_text,
 )
 
 _OFF = {"DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1", "DISABLE_ERROR_REPORTING": "1"}
@@ -23,7 +24,7 @@ def launch(context: LaunchContext) -> Launch:
     """Run one prompt to its end, with an event a line."""
     argv = ("claude", "-p", "--model", context.model, "--dangerously-skip-permissions")
     return Launch(
-        argv=(*argv, "--output-format", "stream-json", "--verbose", "--", context.prompt),
+        argv=(*argv, "--output-format", "stream-json", "--verbose", "--", as_text(context.prompt, "/")),
         env={"ANTHROPIC_BASE_URL": context.base_url, "ANTHROPIC_API_KEY": context.credential, **_OFF},
     )
 

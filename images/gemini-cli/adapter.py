@@ -14,6 +14,7 @@ from orchestrator.adapter import (
     LaunchContext,
     McpSettings,
     SettingsPlace,
+    as_text,
 )
 
 PLACE = SettingsPlace(file=".gemini/settings.json")
@@ -29,7 +30,7 @@ def launch(context: LaunchContext) -> Launch:
     # Joined, since a prompt may begin with a dash.
     argv = ("gemini", "--model", context.model, "--yolo", "--skip-trust", "--output-format", "stream-json")
     return Launch(
-        argv=(*argv, f"--prompt={context.prompt}"),
+        argv=(*argv, f"--prompt={as_text(context.prompt, '/')}"),
         env={"GOOGLE_GEMINI_BASE_URL": context.base_url, "GEMINI_API_KEY": context.credential},
         files={".gemini/settings.json": json.dumps(SETTINGS)},
     )

@@ -6,7 +6,15 @@ It has no switch for its check for updates and its catalogue of models; offline 
 import json
 from typing import Any
 
-from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext, McpSettings, SettingsPlace
+from orchestrator.adapter import (
+    Adapter,
+    Deviation,
+    Launch,
+    LaunchContext,
+    McpSettings,
+    SettingsPlace,
+    as_text,
+)
 
 PROVIDER = "cab"
 CONFIG = ".config/nanocoder/agents.config.json"
@@ -31,7 +39,7 @@ def launch(context: LaunchContext) -> Launch:
             "--model",
             context.model,
             "run",
-            context.prompt,
+            as_text(context.prompt, "/"),
         ),
         files={CONFIG: json.dumps({"nanocoder": {"providers": [provider]}})},
     )

@@ -36,7 +36,8 @@ def launch(context: LaunchContext) -> Launch:
         "permission": "allow",
     }
     return Launch(
-        argv=("opencode", "run", "-m", model, "--", context.prompt),
+        # Word by word, which it joins: one with spaces would reach the model in quotes, those in it escaped.
+        argv=("opencode", "run", "-m", model, "--", *context.prompt.split(" ")),
         env={CONFIG: json.dumps(config, separators=(",", ":"))},
     )
 

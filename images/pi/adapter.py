@@ -15,6 +15,7 @@ from orchestrator.adapter import (
     LaunchContext,
     McpSettings,
     SettingsPlace,
+    as_text,
 )
 
 PROVIDER = "cab"
@@ -28,8 +29,9 @@ def launch(context: LaunchContext) -> Launch:
         "apiKey": context.credential,
         "models": [{"id": context.model}],
     }
+    argv = ("pi", "--mode", "json", "--provider", PROVIDER, "--model", context.model)
     return Launch(
-        argv=("pi", "--mode", "json", "--provider", PROVIDER, "--model", context.model, "--", context.prompt),
+        argv=(*argv, "--", as_text(context.prompt, "@")),
         files={".pi/agent/models.json": json.dumps({"providers": {PROVIDER: provider}})},
     )
 

@@ -11,6 +11,7 @@ from orchestrator.adapter import (
     LaunchContext,
     McpSettings,
     SettingsPlace,
+    as_text,
 )
 
 PLACE = SettingsPlace(file=".qwen/settings.json")
@@ -22,7 +23,7 @@ def launch(context: LaunchContext) -> Launch:
     # Joined, since a prompt may begin with a dash.
     argv = ("qwen", "--auth-type", "openai", "--yolo", "--output-format", "stream-json")
     return Launch(
-        argv=(*argv, f"--prompt={context.prompt}"),
+        argv=(*argv, f"--prompt={as_text(context.prompt, '/')}"),
         env={
             "OPENAI_BASE_URL": f"{context.base_url}/v1",
             "OPENAI_API_KEY": context.credential,

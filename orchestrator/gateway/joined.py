@@ -17,7 +17,9 @@ _CLOSING_SEEN = 64
 
 
 class KeySentError(Exception):
-    """The joined texts of a stream hold a secret whole."""
+    """The joined texts of a stream hold a secret whole. `passed` may pass all the same: it came before."""
+
+    passed = b""
 
 
 class JoinedScrubber:
@@ -39,7 +41,7 @@ class JoinedScrubber:
         self._suspects: set[Hashable] = set()
 
     def feed(self, data: bytes) -> bytes:
-        """What may pass now. Raises KeySentError; then nothing that is held may pass any more."""
+        """What may pass now. Raises KeySentError; then nothing else that is held may pass any more."""
         self._held += data
         self._line += data
         passed = 0
@@ -50,7 +52,12 @@ class JoinedScrubber:
             self._line = bytearray(b"" if lines[-1].endswith(b"\n") else lines.pop())
             for line in lines:
                 end += len(line)
-                self._read_line(line)
+                try:
+                    self._read_line(line)
+                except KeySentError as error:
+                    # However the bytes were cut into chunks, the same of them pass.
+                    error.passed = bytes(self._held[:passed])
+                    raise
                 if not self._suspects and not self._unread:
                     passed = end
         if not self._suspects and not self._unread:

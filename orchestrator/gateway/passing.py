@@ -31,9 +31,14 @@ class _Response(web.StreamResponse):
 
     async def begin(self, request: web.BaseRequest, *, at_once: bool) -> None:
         """Prepare it; `at_once` sends the head by itself, since the body may be long in coming."""
-        writer = await self.prepare(request)
-        if at_once and writer is not None:
-            writer.send_headers()
+        await self.prepare(request)
+        if at_once:
+            self.send_head()
+
+    def send_head(self) -> None:
+        """Send it without waiting for the body, if it did not go out yet."""
+        if self._payload_writer is not None:
+            self._payload_writer.send_headers()
 
 
 async def pass_on(
@@ -57,6 +62,9 @@ async def pass_on(
                 await _to_client(response.write(rest))
                 rest = b""
     except StreamCutError as cut:
+        response.send_head()
+        if rest:  # it came together with the cut
+            await _to_client(response.write(rest))
         _take_cut(call, meter, cut, request)
         return response
     await _to_client(response.write_eof(rest + meter.finish()))
@@ -89,6 +97,8 @@ async def pass_translated(
             elif passed := passage.feed(data):
                 await _to_client(response.write(passed))
     except StreamCutError as cut:
+        if at_once:
+            response.send_head()
         _take_cut(call, meter, cut, request)
         return response
     meter.finish()

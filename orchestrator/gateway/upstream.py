@@ -298,6 +298,8 @@ class Upstream:
             if rest := joined.feed(rest) + joined.rest() if joined else rest:
                 yield rest
         except KeySentError as error:
+            if error.passed:
+                yield error.passed
             raise StreamCutError(KEY_SENT, "gateway") from error
         if cut is not None:
             raise cut

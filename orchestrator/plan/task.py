@@ -6,6 +6,7 @@ is read once and never written; only `cab task validate` writes its `proof.json`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -20,6 +21,12 @@ from orchestrator.plan.proof import Proof, read_proof
 from orchestrator.plan.toml_file import load_toml
 from orchestrator.task_files import PROOF_FILE, content_hash, task_files
 from scorers.evidence import RefusalRule, TaskFacts
+
+MAX_INSTRUCTION_BYTES = 128_000
+"""A CLI gets its prompt as one argument. Linux takes 131,072 bytes of one, with `--message=` and the like."""
+
+_A_COMMAND = re.compile(r"\s*(?:!|/[^/\s]*(?=\s|$))")
+"""`/word` or `!` at the beginning. A path of several parts is none."""
 
 
 def _inside(path: str) -> str:
@@ -273,11 +280,28 @@ def load_task(tasks_dir: Path, name: str) -> Task:
         agent_timeout_s=toml.agent.timeout_sec,
         verifier_timeout_s=toml.verifier.timeout_sec,
         environment=toml.environment,
-        instruction=(path / "instruction.md").read_text(encoding="utf-8"),
+        instruction=_instruction(path / "instruction.md"),
     )
     if not task.wrong_fixes():
         raise InputError("holds no wrong fix", place=str(path / "wrong"), mend="add wrong/<name>/solve.sh")
     return task
+
+
+def _instruction(path: Path) -> str:
+    """The ticket. Raises InputError where not every CLI can be given it."""
+    text = path.read_text(encoding="utf-8")
+    size = len(text.encode())
+    if size > MAX_INSTRUCTION_BYTES:
+        thing = f"has {size:,} bytes, and a CLI's command line carries {MAX_INSTRUCTION_BYTES:,}"
+        raise InputError(thing, place=str(path), mend="put what is long into a file of the workdir")
+    if "\0" in text:
+        raise InputError("holds a NUL, which no command line carries", place=str(path), mend="take it out")
+    if not text.strip():
+        raise InputError("is empty", place=str(path), mend="say what is to be done")
+    if command := _A_COMMAND.match(text):
+        thing = f"begins with {command[0].strip()!r}, which some CLIs take for a command of theirs"
+        raise InputError(thing, place=str(path), mend="begin with a word")
+    return text
 
 
 def _needed_files(fields: CabFields) -> list[str]:

@@ -69,6 +69,8 @@ def _shortcomings(record: dict[str, Any], cell: Path, adapter: Adapter) -> list[
     shown = "".join(json.loads(event)[2] for event in events if json.loads(event)[1] == "o")
     spans = [json.loads(line)["name"] for line in (cell / "spans.jsonl").read_text("utf-8").splitlines()]
     tools = [name for name in spans if name.startswith("execute_tool ")]
+    printed = (cell / "stdout.log").read_text("utf-8", "replace").splitlines()
+    bare = [line for line in printed if adapter.render and line.startswith("{") and line in shown]
     by_agent = set(blast["unexpected_changes"]) - {*blast["cli_state"], *blast["generated"]}
     faults = {
         f"pass is {scores['pass_rate']['pass']}: {scores['pass_rate']['reason']}": scores["pass_rate"]["pass"]
@@ -76,6 +78,7 @@ def _shortcomings(record: dict[str, Any], cell: Path, adapter: Adapter) -> list[
         f"tokens are of {tokens['source']}": tokens["source"] != "wire",
         "no token was counted": not tokens["prompt_tokens"] or not tokens["completion_tokens"],
         "the recording shows nothing": not shown.strip(),
+        f"it shows events as they are: {bare[:1]}": bool(bare),
         f"spans of tools: {tools}": bool(tools) != adapter.tool_calls,
         f"counted as the agent's: {sorted(by_agent)}": bool(by_agent) or blast["blast_radius_agent"] != 0,
     }

@@ -236,9 +236,11 @@ async def read(response: aiohttp.ClientResponse) -> tuple[bytes, bool]:
     return shown, False
 
 
+@pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("asks", [True, False])
 @pytest.mark.parametrize("content_type", ["text/event-stream", "text/plain"])
-def test_call_ends_as_cut_and_says_why(tmp_path: Path, asks: bool, content_type: str) -> None:
+def test_call_ends_as_cut_and_says_why(tmp_path: Path, asks: bool, content_type: str, together: bool) -> None:
+    """The same bytes pass whether the events come one by one or in one piece."""
     basic = base64.b64encode(f"user:{KEY}".encode()).decode()
     said = [*"The key is ", *KEY, *basic]
     deltas = [event(chunk({"content": text})) for text in said]
@@ -246,7 +248,7 @@ def test_call_ends_as_cut_and_says_why(tmp_path: Path, asks: bool, content_type:
     async def answer(request: aiohttp.web.Request) -> aiohttp.web.StreamResponse:
         response = aiohttp.web.StreamResponse(headers={"Content-Type": content_type})
         await response.prepare(request)
-        for delta in deltas:
+        for delta in [b"".join(deltas)] if together else deltas:
             await response.write(delta)
         return response
 

@@ -70,6 +70,33 @@ def test_a_cli_is_told_where_things_are_and_not_where_they_usually_are(adapter: 
     assert not [usual for usual in (GATEWAY_URL, HOME, WORKDIR) if usual in everything]
 
 
+@pytest.mark.parametrize(
+    ("cli", "prompt"),
+    [
+        ("aider", "/etc/motd is wrong"),
+        ("aider", "!important is spelt wrong"),
+        ("claude-code", "/etc/motd is wrong"),
+        ("gemini-cli", "/etc/motd is wrong"),
+        ("nanocoder", "/etc/motd is wrong"),
+        ("pi", "@main.py is wrong"),
+        ("qwen-code", "/etc/motd is wrong"),
+    ],
+)
+def test_what_a_cli_would_take_for_more_than_text_begins_on_a_line_of_its_own(cli: str, prompt: str) -> None:
+    launch = load_adapter(IMAGES, cli).launch
+    assert launch(replace(CONTEXT, prompt=prompt)).argv[-1].endswith(f"\n{prompt}")
+    assert launch(replace(CONTEXT, prompt=f"See {prompt}")).argv[-1].endswith(f"See {prompt}")
+    assert "\n" not in launch(replace(CONTEXT, prompt=f"See {prompt}")).argv[-1]
+
+
+def test_opencode_is_given_no_argument_that_it_would_put_in_quotes() -> None:
+    prompt = '--mend "it",  with\n care '
+    words = load_adapter(IMAGES, "opencode").launch(replace(CONTEXT, prompt=prompt)).argv
+    after = words[words.index("--") + 1 :]
+    assert " ".join(after) == prompt
+    assert not any(" " in word for word in after)
+
+
 def test_each_deviation_has_a_reason(adapter: Adapter) -> None:
     assert all(deviation.what and deviation.reason for deviation in adapter.deviations)
     assert bool(adapter.deviations) == adapter.uses_model

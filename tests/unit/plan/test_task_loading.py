@@ -144,6 +144,33 @@ def test_a_missing_part_is_named(tasks_dir: Path, name: str, gone: str) -> None:
     assert caught.value.place == str(path)
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("é" * 64_001, "has 128,002 bytes"),
+        ("one\0two", "holds a NUL"),
+        (" \n", "is empty"),
+        ("\n/help me", "begins with '/help'"),
+        ("/", "begins with '/'"),
+        ("!ls", "begins with '!'"),
+    ],
+)
+def test_an_instruction_that_not_every_cli_can_be_given_is_refused(
+    tasks_dir: Path, text: str, wanted: str
+) -> None:
+    path = tasks_dir / NAME / "instruction.md"
+    path.write_text(text, "utf-8")
+    with pytest.raises(InputError, match=wanted) as caught:
+        load_task(tasks_dir, NAME)
+    assert caught.value.place == str(path)
+
+
+@pytest.mark.parametrize("text", ["é" * 64_000, "/etc/motd is wrong", "- one\n/help", "@main.py", "# Bug"])
+def test_any_other_instruction_is_read_as_it_is(tasks_dir: Path, text: str) -> None:
+    (tasks_dir / NAME / "instruction.md").write_text(text, "utf-8")
+    assert load_task(tasks_dir, NAME).instruction == text
+
+
 def test_unknown_names_are_answered_with_the_nearest(tasks_dir: Path) -> None:
     with pytest.raises(InputError, match=f"did you mean '{NAME}'"):
         load_task(tasks_dir, "polyglot/python-revers-string")
