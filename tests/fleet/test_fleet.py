@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from command import REPO, Cab
 from fleet_sweep import CLIS, TASKS, WHOLE_S, assert_driven, cell_dir, swept
+from one_container import assert_reproduced
 from wire_requests import main_requests, words
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(WHOLE_S + 600)]
@@ -24,6 +25,11 @@ def fleet() -> Iterator[Cab]:
 @pytest.mark.parametrize("cli", CLIS)
 def test_a_cli_solves_the_tasks_and_is_measured(fleet: Cab, cli: str) -> None:
     assert_driven(fleet, cli)
+
+
+@pytest.mark.parametrize("cli", CLIS)
+def test_the_command_of_a_cell_gives_its_scores_in_one_container(fleet: Cab, cli: str) -> None:
+    assert_reproduced(fleet, cli)
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -20,10 +20,18 @@ from docker.models.images import Image
 from orchestrator import paths
 from orchestrator.errors import CabError, EnvironmentFault, NotAllBuilt
 from orchestrator.fleet import Fleet
-from orchestrator.sandbox.images import engine
+from orchestrator.sandbox.images import cell, engine
 from orchestrator.sandbox.images.host import HostAccess, read_host
 from orchestrator.sandbox.images.lock import Lock, LockedImage, load_lock, pin_tag, save_lock
-from orchestrator.sandbox.images.recipe import BASE, INIT, ROOT, Recipe, load_recipes, with_parents
+from orchestrator.sandbox.images.recipe import (
+    BASE,
+    INIT,
+    ROOT,
+    Recipe,
+    load_recipes,
+    with_children,
+    with_parents,
+)
 from orchestrator.sandbox.images.root import BasePin, load_pin, make_root, root_source
 
 INPUTS_LABEL = "cab.inputs"
@@ -106,8 +114,8 @@ def build(
     layout: Layout | None = None,
     client: docker.DockerClient | None = None,
 ) -> Lock:
-    """Build the named images (all that can be had when None) and what they stand on; write images.lock after
-    each, so that a build that was killed goes on where it was.
+    """Build the named images (all that can be had when None), CLIs' with those for run-cell, and what they
+    stand on; write images.lock after each, so that a build that was killed goes on where it was.
 
     What is up to date is left alone. `force` builds the named ones again, without the engine's cache. A
     failure stops what stands on it and nothing else.
@@ -116,7 +124,8 @@ def build(
     """
     layout = layout or Layout()
     recipes = layout.recipes
-    wanted = with_parents(recipes, names, layout.fleet.unavailable)
+    asked = None if names is None else with_children(recipes, names)
+    wanted = with_parents(recipes, asked, layout.fleet.unavailable)
     forced = frozenset(recipes if names is None else names) if force else frozenset()
     with _one_at_a_time(layout):
         builder = _Builder(layout, client or engine.connect(), on_progress)
@@ -244,7 +253,7 @@ class _Builder:
         with self._reported(recipe.name, log) as say:
             built = engine.build(
                 self._client,
-                recipe.context(self._host.files()),
+                recipe.context(self._host.files(), self._made(recipe, parents)),
                 name=recipe.name,
                 arguments={
                     **{key: parents[name] for key, name in recipe.parents.items()},
@@ -267,6 +276,19 @@ class _Builder:
             self._keep_built(recipe, built.image_id, inputs, parents, versions, built.seconds)
             self._export(recipe)
         return None
+
+    def _made(self, recipe: Recipe, parents: Mapping[str, str]) -> dict[str, bytes]:
+        """The files of a build's context that tell what only the engine knows."""
+        if recipe.facts is None or recipe.stands_on is None:
+            return {}
+        parent = self._client.images.get(parents[recipe.stands_on])
+        said = cell.image_file(
+            recipe.facts,
+            parent_id=str(parent.id),
+            parent_tag=self.lock.image(recipe.stands_on).tag,
+            env=parent.attrs["Config"]["Env"] or (),
+        )
+        return {cell.IMAGE_FILE: said}
 
     def _adopt(self, recipe: Recipe, inputs: str, parents: Mapping[str, str]) -> bool:
         """Take an image that another checkout built from the same inputs."""
@@ -309,6 +331,8 @@ class _Builder:
             parent=parent,
             versions=versions,
             build_s=build_s,
+            cell=parents.get(cell.CELL),
+            tasks=cell.carried_tasks(self._layout.repo) if recipe.name == cell.CELL else None,
         )
 
     def _keep_root(self, image: Image, tag: str, inputs: str, build_s: float | None = None) -> None:
@@ -327,6 +351,7 @@ class _Builder:
         parent: str | None,
         versions: dict[str, str],
         build_s: float | None,
+        **of_cell: Any,
     ) -> None:
         image = self._client.images.get(image_id)
         image.tag(tag)
@@ -341,6 +366,7 @@ class _Builder:
             built_at=datetime.now(UTC).isoformat(timespec="seconds"),
             size=int(image.attrs["Size"]),
             build_s=None if build_s is None else round(build_s, 1),
+            **of_cell,
         )
         self.lock = self.lock.with_image(name, locked)
         save_lock(self.lock, self._layout.lock)

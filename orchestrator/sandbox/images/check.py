@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import docker
 
 from orchestrator.errors import EnvironmentFault
-from orchestrator.sandbox.images import engine
+from orchestrator.sandbox.images import cell, engine
 from orchestrator.sandbox.images.builder import Layout, init_is_current
 from orchestrator.sandbox.images.lock import Finding, Lock, LockedImage
 from orchestrator.sandbox.images.recipe import BASE, INIT, ROOT, with_parents
@@ -81,4 +81,5 @@ def _in_engine(client: docker.DockerClient, name: str, locked: LockedImage, mend
 
 
 def _mend(name: str, layout: Layout) -> str:
-    return f"run `{layout.fleet.build_command([name])}`"
+    cli = name.removesuffix(cell.SUFFIX)  # which is built along with it
+    return f"run `{layout.fleet.build_command([cli])}`"

@@ -47,7 +47,9 @@ class LockedImage(BaseModel):
 
     `id` is what runs. `parent` is the id of the image it stands on. `versions` was read back from the image
     itself. `size` is in bytes. `build_s` is what its build took here; None where that is not known: it was
-    taken over, or the engine had some of its commands in its cache.
+    taken over, or the engine had some of its commands in its cache. `manifests` are the manifest digests that
+    it was pushed or pulled under, by repository. Of a CLI's image for run-cell `cell` is the id of the image
+    whose cab and tasks it has; that one has `tasks`, each task's digest by name.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -60,6 +62,9 @@ class LockedImage(BaseModel):
     built_at: str
     size: int
     build_s: float | None = None
+    manifests: dict[str, str] = {}
+    cell: str | None = None
+    tasks: dict[str, str] | None = None
 
     @property
     def tools(self) -> str:

@@ -8,7 +8,15 @@ from typing import get_args
 
 import pytest
 
-from orchestrator.adapter import GATEWAY_URL, Adapter, LaunchContext, PluginKind, load_adapter
+from orchestrator.adapter import (
+    GATEWAY_URL,
+    HOME,
+    WORKDIR,
+    Adapter,
+    LaunchContext,
+    PluginKind,
+    load_adapter,
+)
 from orchestrator.plan.plugin import Manifest, Plugin
 from orchestrator.plan.stack import apply
 from orchestrator.sandbox.images.recipe import load_recipes
@@ -50,6 +58,16 @@ def test_a_cli_with_a_model_is_told_prompt_model_endpoint_and_credential(adapter
     told = [CONTEXT.prompt in " ".join(launch.argv), CONTEXT.model in everything]
     told += [GATEWAY_URL in everything, CONTEXT.credential in everything]
     assert told == [adapter.uses_model] * 4
+
+
+def test_a_cli_is_told_where_things_are_and_not_where_they_usually_are(adapter: Adapter) -> None:
+    context = replace(
+        CONTEXT, base_url="http://127.0.0.1:45999", home="/elsewhere/home", workdir="/elsewhere"
+    )
+    launch = adapter.launch(context)
+    everything = json.dumps([launch.argv, launch.env, launch.files], ensure_ascii=False)
+    assert (context.base_url in everything) == adapter.uses_model
+    assert not [usual for usual in (GATEWAY_URL, HOME, WORKDIR) if usual in everything]
 
 
 @pytest.mark.parametrize(
