@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from orchestrator.adapter import Adapter
 from orchestrator.errors import InputError
@@ -28,8 +29,17 @@ INIT = "init"
 HOST_DIR = "host"
 """The folder that each build context gets beside its own files (`host.py`)."""
 
+
+def buildable(name: str) -> str:
+    """The name by which an image is built: the root file system is with what stands on it."""
+    return BASE if name == ROOT else name
+
+
 _PARENT_ARG = re.compile(r"^ARG\s+([A-Z][A-Z0-9_]*)\s*$")
 _FROM = re.compile(r"^FROM\s+(\S+)")
+ARG = "ARG "
+"""What the name of a parent's build argument begins with, among the inputs; no file's does."""
+
 _NOT_INPUTS = frozenset({"adapter.py", "base.pin", "README.md"})
 
 
@@ -72,11 +82,20 @@ class Recipe:
         """sha256 of all that decides what is built: file names, modes and contents, and the parents' ids."""
         digest = hashlib.sha256(f"{self.name}\n".encode())
         for name, path in self.files().items():
-            content = hashlib.sha256(path.read_bytes()).hexdigest()
-            digest.update(f"{name}\0{_mode(path):o}\0{content}\n".encode())
+            digest.update(_line(name, path))
         for argument, parent in sorted(self.parents.items()):
             digest.update(f"{argument}={parent_ids[parent]}\n".encode())
         return digest.hexdigest()
+
+    def inputs(self, parent_ids: Mapping[str, str]) -> dict[str, str]:
+        """The same in parts, to tell later which of them changed: of each file and of each folder a sha256,
+        of each parent its id, by `ARG NAME`.
+        """
+        parts: dict[str, Any] = {}
+        for name, path in self.files().items():
+            parts.setdefault(name.partition("/")[0], hashlib.sha256()).update(_line(name, path))
+        parents = {f"{ARG}{argument}": parent_ids[name] for argument, name in sorted(self.parents.items())}
+        return {**{name: part.hexdigest() for name, part in parts.items()}, **parents}
 
     def context(self, host_files: Mapping[str, bytes]) -> bytes:
         """The build context as a tar file: the folder's files, and `host/`. Times and owners are fixed."""
@@ -87,6 +106,12 @@ class Recipe:
             for name, content in sorted(host_files.items()):
                 _add(tar, f"{HOST_DIR}/{name}", content, 0o644)
         return buffer.getvalue()
+
+
+def _line(name: str, path: Path) -> bytes:
+    """A file as it counts among the inputs."""
+    content = hashlib.sha256(path.read_bytes()).hexdigest()
+    return f"{name}\0{_mode(path):o}\0{content}\n".encode()
 
 
 def _mode(path: Path) -> int:
