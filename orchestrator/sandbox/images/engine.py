@@ -15,7 +15,6 @@ from typing import Any
 import docker
 from docker.errors import APIError, ContainerError, DockerException, ImageNotFound, NotFound
 from docker.models.images import Image
-from docker.types import LogConfig
 from requests.exceptions import RequestException
 
 from orchestrator.errors import EnvironmentFault
@@ -215,36 +214,29 @@ def manifests(image: Image) -> dict[str, str]:
 
 def read_output(client: docker.DockerClient, image_id: str, argv: list[str]) -> bytes:
     """What a command in an image prints, run as root without a network and without other capabilities than to
-    read every file; nothing, where the image does not hold it.
+    read every file; nothing, where the image does not hold it. Text: the engine's logs are.
 
     Raises EnvironmentFault where it fails.
     """
-    container = client.containers.create(
-        image_id,
-        argv,
-        entrypoint=[],
-        user="0:0",
-        network_mode="none",
-        read_only=True,
-        cap_drop=["ALL"],
-        cap_add=["DAC_READ_SEARCH"],
-        security_opt=["no-new-privileges"],
-        # What is attached to is whole; a log would be text.
-        log_config=LogConfig(type="none"),
-    )
     try:
-        stream = container.attach(stdout=True, stderr=False, stream=True, logs=False)
-        container.start()
-        output = b"".join(stream)
-        status = container.wait()["StatusCode"]
+        output: bytes = client.containers.run(
+            image_id,
+            argv,
+            entrypoint=[],
+            remove=True,
+            user="0:0",
+            network_mode="none",
+            read_only=True,
+            cap_drop=["ALL"],
+            cap_add=["DAC_READ_SEARCH"],
+            security_opt=["no-new-privileges"],
+        )
     except APIError as error:
         if "executable file not found" in str(error) or "no such file or directory" in str(error):
             return b""
         raise EnvironmentFault(f"`{argv[0]}` cannot be run: {error}", place=image_id) from error
-    finally:
-        container.remove(force=True)
-    if status != 0:
-        raise EnvironmentFault(f"`{argv[0]}` ends with {status}", place=image_id, mend="see its Dockerfile")
+    except ContainerError as error:
+        raise EnvironmentFault(f"`{argv[0]}` fails: {error}", place=image_id) from error
     return output
 
 

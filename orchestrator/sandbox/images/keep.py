@@ -65,7 +65,9 @@ class Keeper:
     def adopt(self, recipe: Recipe) -> bool:
         """Lock an image that another checkout built from the same inputs; whether there is one."""
         inputs = recipe.inputs_hash(self.parents(recipe))
-        for image in self._client.images.list(filters={"label": f"{INPUTS_LABEL}={inputs}"}):
+        found = self._client.images.list(filters={"label": f"{INPUTS_LABEL}={inputs}"})
+        # Of several builds the one that has the readable tag: it is the last.
+        for image in sorted(found, key=lambda image: recipe.tag(inputs) not in image.tags):
             # An image that someone built on top of it has the label too, but no pin of its own.
             if pin_tag(str(image.id)) not in image.tags:
                 continue
@@ -135,6 +137,9 @@ class Keeper:
         image.tag(tag)
         # Removing the readable tag, or moving it by the next build, must not drop what a sweep pinned.
         image.tag(pin_tag(image_id))
+        before = self.lock.images.get(name)
+        if build_s is None and before is not None and before.id == image_id:
+            build_s = before.build_s
         locked = LockedImage(
             id=image_id,
             tag=tag,

@@ -7,6 +7,7 @@ put there, and what was compiled into a binary, are in no list. Kept as CycloneD
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import re
@@ -27,8 +28,8 @@ from orchestrator.sandbox.images.recipe import buildable
 
 FIND = r"""cd / && find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev \) -prune -o -type f \( \
 -path ./var/lib/dpkg/status -o -path './usr/share/doc/*/copyright' -o -path '*.dist-info/METADATA' \
--o -path '*/node_modules/*/package.json' \) -print0 | tar -cz --null -T -"""
-"""What is run in an image, as root without a network: its packages' own descriptions, as a tar file."""
+-o -path '*/node_modules/*/package.json' \) -print0 | tar -cz --null -T - | base64"""
+"""What is run in an image, as root without a network: what its packages say of themselves, as a tar file."""
 
 TOOL = "tool"
 _PURLS = {"deb": "pkg:deb/debian/", "pypi": "pkg:pypi/", "npm": "pkg:npm/"}
@@ -84,7 +85,7 @@ def read(client: docker.DockerClient, image_id: str, versions: Mapping[str, str]
     packed = engine.read_output(client, image_id, ["sh", "-c", FIND])
     found = set(_tools(versions))
     if packed:
-        with tarfile.open(fileobj=io.BytesIO(packed), mode="r:gz") as tar:
+        with tarfile.open(fileobj=io.BytesIO(base64.b64decode(packed)), mode="r:gz") as tar:
             found |= set(_packages(tar))
     return sorted(found, key=lambda it: (it.kind, it.name, it.version, it.licence or ""))
 
