@@ -11,6 +11,8 @@ TASKS = ROOT / "tasks"
 PLUGINS = ROOT / "plugins"
 IMAGES_LOCK = ROOT / "images.lock"
 INIT_BINARY = ROOT / "build" / "init"
+IMAGE_FILE = ROOT / "image.json"
+"""There in a CLI's image for run-cell alone: which image and which cab it is."""
 RESULTS = Path("results")
 """Default results directory, relative to where the user is."""
 

@@ -18,6 +18,7 @@ import click
 from orchestrator import __version__
 from orchestrator.cli.options import Group
 from orchestrator.errors import CabError
+from orchestrator.paths import IMAGE_FILE
 
 INTERRUPTED = 130
 MAX_ERROR = 2000
@@ -30,8 +31,17 @@ COMMANDS = {
     "model": ("orchestrator.cli.model_cmd", "Add local models, list, remove and serve them."),
     "import": ("orchestrator.cli.import_cmd", "Import results that others published."),
     "images": ("orchestrator.cli.images_cmd", "Build and list the images, check them against their pins."),
+    "run-cell": ("orchestrator.cli.run_cell_cmd", "Run one cell, inside a CLI's image."),
     "doctor": ("orchestrator.cli.doctor_cmd", "Say what this machine has, lacks, and how to mend it."),
 }
+
+
+IN_IMAGES = "run-cell"
+
+
+def _commands() -> dict[str, tuple[str, str]]:
+    """All of them; in an image, which holds no engine's client and no results, the one that is for it."""
+    return {IN_IMAGES: COMMANDS[IN_IMAGES]} if IMAGE_FILE.is_file() else COMMANDS
 
 
 class LazyGroup(Group):
@@ -39,14 +49,14 @@ class LazyGroup(Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
-        return list(COMMANDS)
+        return list(_commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
-        if cmd_name not in COMMANDS:
+        if cmd_name not in _commands():
             return None
         # A function cannot be called `import`: it has the underscore that Python's style gives it.
-        function = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        function = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name.replace("-", "_")
         command = getattr(importlib.import_module(COMMANDS[cmd_name][0]), function)
         assert isinstance(command, click.Command)
         return command
@@ -55,7 +65,7 @@ class LazyGroup(Group):
         """List the commands without importing them."""
         del ctx
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+            formatter.write_dl([(name, text) for name, (_, text) in _commands().items()])
 
 
 @click.group(

@@ -57,9 +57,10 @@ def validate_command(
 
     Exit code 2 when any of them cannot be proved.
     """
-    from orchestrator.plan.task import PROOF_FILE, load_task, match_tasks
+    from orchestrator.plan.task import load_task, match_tasks
     from orchestrator.report.called import as_called
     from orchestrator.run.prove import prove
+    from orchestrator.task_files import PROOF_FILE
 
     outcomes: list[dict[str, object]] = []
     for name in match_tasks(tasks_dir, list(names) or ["*"]):

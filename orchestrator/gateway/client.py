@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -19,6 +18,7 @@ import orchestrator
 from orchestrator.errors import CellFault
 from orchestrator.gateway.contract import CellRoute, Endpoint, WindowReport
 from orchestrator.gateway.evidence import WireBody, read_calls, read_wire, recorded_wire
+from orchestrator.gateway.listeners import Listener, Listeners
 
 __all__ = ["Gateway", "WireBody", "read_calls", "read_wire", "recorded_wire"]
 
@@ -26,14 +26,6 @@ ANSWER_S = 30.0
 """Seconds within which the gateway answers a request; past them it is taken for dead."""
 
 _KEPT_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR")
-
-
-@dataclass(frozen=True)
-class _Listener:
-    on_wait: Callable[[bool], None] | None
-    on_limit: Callable[[], None] | None
-    on_fault: Callable[[CellFault], None] | None
-    on_difference: Callable[[], None] | None
 
 
 class Gateway:
@@ -46,7 +38,7 @@ class Gateway:
         self._process = process
         self._lock = threading.Lock()
         self._answers: dict[int, Future[Any]] = {}
-        self._cells: dict[str, _Listener] = {}
+        self._listeners = Listeners()
         self._last_id = 0
         self._dead = False
         self._stopping = False
@@ -104,13 +96,11 @@ class Gateway:
         call of a replay was not recorded, `on_fault` that the gateway died under the cell. Raises
         CellFault("gateway") when the cell cannot be opened.
         """
-        with self._lock:
-            self._cells[route.cell_id] = _Listener(on_wait, on_limit, on_fault, on_difference)
+        self._listeners.add(route.cell_id, Listener(on_wait, on_limit, on_fault, on_difference))
         try:
             self._request("open_cell", route.model_dump(mode="json"))
         except CellFault:
-            with self._lock:
-                self._cells.pop(route.cell_id, None)
+            self._listeners.remove(route.cell_id)
             raise
 
     def close_cell(self, cell_id: str) -> dict[str, Any]:
@@ -119,8 +109,7 @@ class Gateway:
         Returns {"calls", "refused", "limit_reached"}; raises CellFault("gateway") when the gateway is dead,
         or could not write the cell's files.
         """
-        with self._lock:
-            self._cells.pop(cell_id, None)
+        self._listeners.remove(cell_id)
         summary: dict[str, Any] = self._request("close_cell", cell_id)
         return summary
 
@@ -159,7 +148,7 @@ class Gateway:
                 line = json.dumps({"id": number, "op": operation, "value": value}).encode() + b"\n"
                 self._send(line)
         if self._dead and not answer.done():
-            raise _fault("is dead")
+            raise gateway_fault("is dead")
         return self._wait_for(answer, f"does not answer {operation}")
 
     def _send(self, line: bytes) -> None:
@@ -176,7 +165,7 @@ class Gateway:
         try:
             return answer.result(ANSWER_S)
         except FutureTimeout:
-            raise _fault(complaint) from None
+            raise gateway_fault(complaint) from None
 
     def _close_line(self) -> None:
         if self._process.stdin is not None:
@@ -197,14 +186,11 @@ class Gateway:
             with self._lock:
                 self._dead = True
                 answers, self._answers = list(self._answers.values()), {}
-                cells, self._cells = list(self._cells.values()), {}
-            fault = _fault("died")
+            fault = gateway_fault("died")
             for answer in [self._ready, *answers]:
                 if not answer.done():
                     answer.set_exception(fault)
-            for cell in cells if not self._stopping else []:
-                if cell.on_fault is not None:
-                    cell.on_fault(fault)
+            self._listeners.end(None if self._stopping else fault)
 
     def _dispatch(self, message: dict[str, Any]) -> None:
         if "event" in message:
@@ -213,25 +199,17 @@ class Gateway:
         with self._lock:
             answer = self._answers.pop(message["id"])
         if "error" in message:
-            answer.set_exception(_fault(message["error"]))
+            answer.set_exception(gateway_fault(message["error"]))
         else:
             answer.set_result(message["result"])
 
     def _event(self, event: str, cell_id: str) -> None:
         if event == "ready":
             self._ready.set_result(None)
-            return
-        with self._lock:
-            cell = self._cells.get(cell_id)
-        if cell is None:
-            return
-        if event == "limit" and cell.on_limit is not None:
-            cell.on_limit()
-        elif event == "differs" and cell.on_difference is not None:
-            cell.on_difference()
-        elif event in ("wait_start", "wait_end") and cell.on_wait is not None:
-            cell.on_wait(event == "wait_start")
+        else:
+            self._listeners.tell(event, cell_id)
 
 
-def _fault(thing: str) -> CellFault:
+def gateway_fault(thing: str) -> CellFault:
+    """What is said of a gateway that does not do its part."""
     return CellFault("gateway", thing, place="the model gateway", mend="its log file tells more")

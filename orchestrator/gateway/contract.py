@@ -1,4 +1,5 @@
-"""What a cell asks of the gateway. The gateway is its own process; `orchestrator.gateway.client` starts it.
+"""What a cell asks of the gateway: a process of its own, which `orchestrator.gateway.client` starts, or a
+thread of the runner's (`orchestrator.gateway.inside`).
 
 Files the gateway appends for a cell, one JSON object a line:
 
@@ -11,12 +12,14 @@ Files the gateway appends for a cell, one JSON object a line:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from orchestrator.adapter import OtherModels, Wire
+from orchestrator.adapter import WORKDIR, OtherModels, Wire
+from orchestrator.errors import CellFault
 from orchestrator.gateway.scripts import ScriptKind
 from orchestrator.gateway.settings import GenerationSettings
 from scorers.evidence import Price
@@ -134,7 +137,7 @@ class CellRoute(Message):
     on every request; one for another model is sent to the cell's or refused, as `other_models` says.
 
     Without `ask_usage` a stream is not asked for usage that its CLI does not ask for: the endpoint refuses
-    such a request.
+    such a request. `workdir` is what the CLI calls it; a scripted model names its files so.
     """
 
     cell_id: str
@@ -156,6 +159,7 @@ class CellRoute(Message):
     other_models: OtherModels = "redirect"
     cli_wire: Wire | None = None
     ask_usage: bool = True
+    workdir: str = WORKDIR
 
 
 class RawCall(Message):
@@ -198,3 +202,34 @@ class RawCall(Message):
     waits: list[tuple[float, float]] = Field(default_factory=list)
     cli_wire: Wire | None = None
     dropped: list[str] = Field(default_factory=list)
+
+
+class ModelGateway(Protocol):
+    """What a runner asks of the gateway, from any thread. Callbacks come from a thread of the gateway's and
+    must not call it.
+    """
+
+    @property
+    def alive(self) -> bool: ...
+
+    def open_cell(
+        self,
+        route: CellRoute,
+        on_wait: Callable[[bool], None] | None = None,
+        on_limit: Callable[[], None] | None = None,
+        on_fault: Callable[[CellFault], None] | None = None,
+        on_difference: Callable[[], None] | None = None,
+    ) -> None:
+        """Let the cell's CLI call. Raises CellFault("gateway") when the cell cannot be opened."""
+        ...
+
+    def close_cell(self, cell_id: str) -> dict[str, Any]:
+        """End the cell's calls and finish its files: {"calls", "refused", "limit_reached"}.
+
+        Raises CellFault("gateway").
+        """
+        ...
+
+    def windows(self) -> list[WindowReport]:
+        """What came of the windows of the endpoints that were asked. Raises CellFault("gateway")."""
+        ...

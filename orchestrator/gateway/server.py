@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,12 +49,37 @@ class OpenCell:
     listener: asyncio.AbstractServer
 
 
+async def listen_on_socket(http: web.Server, route: CellRoute) -> asyncio.AbstractServer:
+    """Bind the route's socket so that only its owner, the container's user, can connect.
+
+    The process's umask is 077, so it is never open to others, not even between the calls. Raises CabError.
+    """
+    place = f"socket of cell {route.cell_id}"
+    try:
+        listener = await asyncio.get_running_loop().create_unix_server(
+            http, sock=bound(Path(route.socket)), backlog=BACKLOG
+        )
+        Path(route.socket).chmod(0o600)
+        if route.socket_owner != (os.geteuid(), os.getegid()):
+            os.chown(route.socket, *route.socket_owner)
+    except OSError as error:
+        raise CabError(
+            error.strerror or str(error), place=place, mend="see the path and its owner"
+        ) from error
+    return listener
+
+
+Listen = Callable[[web.Server, CellRoute], Awaitable[asyncio.AbstractServer]]
+"""Opens what the CLI of a cell connects to. Raises CabError or OSError."""
+
+
 @dataclass
 class GatewayServer:
     """Serves cells until it is closed. `notify` takes the events for the runner."""
 
     notify: Notify
     clock: Clock = field(default_factory=SystemClock)
+    listen: Listen = listen_on_socket
     _endpoints: dict[str, Endpoint] = field(default_factory=dict, init=False)
     _windows: dict[str, Window] = field(default_factory=dict, init=False)
     _cells: dict[str, OpenCell] = field(default_factory=dict, init=False)
@@ -98,7 +123,7 @@ class GatewayServer:
         http = web.Server(
             cell.handle, handler_cancellation=True, access_log=None, keepalive_timeout=KEEPALIVE_S
         )
-        listener = await _listen(http, route)
+        listener = await self.listen(http, route)
         self._cells[route.cell_id] = OpenCell(cell, http, listener)
 
     async def close_cell(self, cell_id: str) -> dict[str, Any]:
@@ -145,7 +170,7 @@ class GatewayServer:
         if [route.script, route.endpoint, route.replay].count(None) != 2:
             raise InputError("needs an endpoint, a script or a recording", place=f"cell {route.cell_id}")
         if route.script is not None:
-            return ScriptedModel(route.script, route.model)
+            return ScriptedModel(route.script, route.model, route.workdir)
         if route.replay is not None:
             scrubber = Scrubber([route.credential])
             return ReplayedModel(
@@ -156,23 +181,3 @@ class GatewayServer:
             self._session = new_session(self.clock)
         scrubber, window = Scrubber([endpoint.key]), self._windows[endpoint.name]
         return Upstream(endpoint, self._session, self.clock, scrubber, route.max_retries, window)
-
-
-async def _listen(http: web.Server, route: CellRoute) -> asyncio.AbstractServer:
-    """Bind the socket so that only its owner, the container's user, can connect.
-
-    The process's umask is 077, so it is never open to others, not even between the calls.
-    """
-    place = f"socket of cell {route.cell_id}"
-    try:
-        listener = await asyncio.get_running_loop().create_unix_server(
-            http, sock=bound(Path(route.socket)), backlog=BACKLOG
-        )
-        Path(route.socket).chmod(0o600)
-        if route.socket_owner != (os.geteuid(), os.getegid()):
-            os.chown(route.socket, *route.socket_owner)
-    except OSError as error:
-        raise CabError(
-            error.strerror or str(error), place=place, mend="see the path and its owner"
-        ) from error
-    return listener

@@ -64,7 +64,7 @@ def distinct(items: tuple[Any, ...]) -> tuple[Any, ...]:
     return items
 
 
-Size = Annotated[int, BeforeValidator(_bytes), PlainSerializer("{}B".format, return_type=str)]
+Size = Annotated[int, BeforeValidator(_bytes), PlainSerializer(lambda size: f"{size}B", return_type=str)]
 """Bytes; in a file, and in a stored spec, a text with its unit."""
 
 

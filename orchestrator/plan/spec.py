@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -29,9 +29,11 @@ from orchestrator.gateway.scripts import ScriptKind
 from orchestrator.gateway.settings import GenerationSettings
 from orchestrator.nearest import nearest
 from orchestrator.plan.fields import Model, Size, distinct, matching, named
-from orchestrator.plan.yaml import Document, Path_, load
 from orchestrator.sandbox.contract import Limits
 from orchestrator.store.names import NO_MODEL, NO_STACK
+
+if TYPE_CHECKING:
+    from orchestrator.plan.yaml import Document, Path_
 
 EMBEDDED = "embedded/"
 EMBEDDED_MODELS: dict[str, ScriptKind] = {f"{EMBEDDED}{kind}": kind for kind in get_args(ScriptKind)}
@@ -352,6 +354,9 @@ class LoadedSpec:
 
 def load_spec(path: Path) -> LoadedSpec:
     """Read a sweep file. Raises InputError that names file, line, column and mend."""
+    # Imported here: a spec that comes from no file, as in an image, needs no YAML.
+    from orchestrator.plan.yaml import load
+
     document = load(path)
     if not isinstance(document.value, dict):
         raise InputError("holds no sweep", place=str(path), mend="see sweeps/free.yaml for the form")

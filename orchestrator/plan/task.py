@@ -6,7 +6,6 @@ is read once and never written; only `cab task validate` writes its `proof.json`
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -19,9 +18,8 @@ from orchestrator.errors import InputError
 from orchestrator.nearest import nearest
 from orchestrator.plan.proof import Proof, read_proof
 from orchestrator.plan.toml_file import load_toml
+from orchestrator.task_files import PROOF_FILE, content_hash, task_files
 from scorers.evidence import RefusalRule, TaskFacts
-
-PROOF_FILE = "proof.json"
 
 
 def _inside(path: str) -> str:
@@ -184,24 +182,12 @@ class Task(CabFields):
 
     def files(self) -> Iterator[Path]:
         """Every file of the task, in order of path; the proof and byte-code of a local run are none."""
-        for path in sorted(self.path.rglob("*")):
-            relative = path.relative_to(self.path)
-            if path.is_symlink():
-                raise InputError("is a symbolic link", place=str(path), mend="a task holds plain files only")
-            if path.is_file() and "__pycache__" not in relative.parts and relative != Path(PROOF_FILE):
-                yield path
+        return task_files(self.path)
 
     @cached_property
     def content_hash(self) -> str:
         """`sha256:…` over path, executable bit and content of every file but the proof."""
-        digest = hashlib.sha256()
-        for path in self.files():
-            content = path.read_bytes()
-            kind = "x" if path.stat().st_mode & 0o100 else "-"
-            head = f"{path.relative_to(self.path).as_posix()}\0{kind}\0{len(content)}\0"
-            digest.update(head.encode())
-            digest.update(content)
-        return f"sha256:{digest.hexdigest()}"
+        return content_hash(self.path)
 
     @cached_property
     def proof(self) -> Proof | None:

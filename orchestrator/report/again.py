@@ -24,6 +24,8 @@ _MAX_SLUG = 100
 def again(record: CellRecord, cell_dir: Path) -> str:
     """How to run a cell again: a resume where its outcome is retried, else a sweep of that cell alone."""
     results = results_of(record, cell_dir)
+    if record.isolation is not None and record.isolation.containers != "separate":
+        return "run it again: by the command that it was run with"
     if record.imported is not None:
         return "run it again: only its publisher can; to measure the same, start a sweep of your own"
     if TABLE[record.outcome.name].retried:

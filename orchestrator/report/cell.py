@@ -19,6 +19,7 @@ from orchestrator.report.again import again, results_of
 from orchestrator.report.asked import print_asked
 from orchestrator.report.called import as_called, command
 from orchestrator.report.columns import Column, fit
+from orchestrator.report.reproduce import one_container, reproduced
 from orchestrator.report.scores import print_scores
 from orchestrator.report.text import (
     LEGEND,
@@ -84,12 +85,49 @@ def print_cell(cell_dir: Path, *, as_json: bool) -> None:
     """Print a finished cell, results on stdout."""
     record = read_cell(cell_dir)
     if as_json:
-        print_json(record.model_dump(mode="json"), indent=1)
+        now = record.model_copy(update={"reproduce": reproduced(record)})
+        print_json(now.model_dump(mode="json"), indent=1)
         return
     out = console()
     if record.imported is not None:
         _print_imported(out, record, record.imported, cell_dir)
         return
+    evidence, said = _print_what_came(out, record, cell_dir)
+    _print_files(out, record, cell_dir)
+    results = results_of(record, cell_dir)
+    score = (
+        command("cell", "score", record.cell_id, results=results)
+        if results
+        else command("cell", "score", near(cell_dir))
+    )
+    out.print(f"score it again: {score}", soft_wrap=True)
+    out.print(again(record, cell_dir), soft_wrap=True)
+    if command_line := one_container(record):
+        out.print(command_line, soft_wrap=True)
+    # Again, since the first lines have scrolled away.
+    _print_in_short(out, record, evidence)
+    _print_verdict(out, said)
+
+
+def print_alone(cell_dir: Path, kept: Path | None, *, as_json: bool) -> None:
+    """Print a cell that no sweep ran, results on stdout. `kept` is where its files were given to: `cell_dir`
+    itself does not stay.
+    """
+    record = read_cell(cell_dir)
+    if as_json:
+        print_json(record.model_dump(mode="json"), indent=1)
+        return
+    out = console()
+    evidence, said = _print_what_came(out, record, cell_dir)
+    if kept is not None:
+        out.print()
+        out.print(f"all evidence: {kept}", soft_wrap=True)
+    _print_in_short(out, record, evidence)
+    _print_verdict(out, said)
+
+
+def _print_what_came(out: Console, record: CellRecord, cell_dir: Path) -> tuple[Evidence, str]:
+    """What every cell has to show; its evidence and verdict."""
     evidence = load_evidence(cell_dir)
     said = verdict(record, load_facts(cell_dir), evidence)
     _print_verdict(out, said)
@@ -106,18 +144,7 @@ def print_cell(cell_dir: Path, *, as_json: bool) -> None:
     print_work(evidence, record.scores.get("blast_radius", {}), cell_dir, out)
     _print_provenance(out, record)
     _print_hosts(out, record)
-    _print_files(out, record, cell_dir)
-    results = results_of(record, cell_dir)
-    score = (
-        command("cell", "score", record.cell_id, results=results)
-        if results
-        else command("cell", "score", near(cell_dir))
-    )
-    out.print(f"score it again: {score}", soft_wrap=True)
-    out.print(again(record, cell_dir), soft_wrap=True)
-    # Again, since the first lines have scrolled away.
-    _print_in_short(out, record, evidence)
-    _print_verdict(out, said)
+    return evidence, said
 
 
 def _print_verdict(out: Console, said: str) -> None:
@@ -312,6 +339,10 @@ def _print_provenance(out: Console, record: CellRecord) -> None:
         f"{identity.cli} {identity.cli_version} in {identity.container_image}, {identity.image_digest}",
     )
     _field(out, "graded in", f"{identity.verifier_digest}")
+    isolation = record.isolation
+    if isolation is not None and isolation.containers != "separate":
+        where = "one container" if isolation.containers == "single-container" else "no container"
+        _field(out, "isolation", f"{where} for agent and grader, network {isolation.egress}")
     builds = ", ".join(map(str, identity.model_builds)) or identity.model_build_id
     build = f"reported as {builds}" if builds else "reported no build"
     _field(out, "model", f"{identity.model}, {build}")

@@ -22,6 +22,7 @@ def print_images(images: Sequence[Listed]) -> None:
         Column("licence", [image.licence or "" for image in images], worth=2, right=False),
         Column("built", [_minute(image.built_at) for image in images], worth=1, right=False),
         Column("state", [image.state for image in images], right=False),
+        Column("run-cell", [image.run_cell or "" for image in images], worth=3, right=False),
     ]
     if any(image.reason for image in images):
         columns.append(Column("why", [image.reason or "" for image in images], right=False, least=_WHY_LEAST))

@@ -15,6 +15,7 @@ from orchestrator.report.called import command
 from orchestrator.report.columns import Column, fit
 from orchestrator.report.groups import Pair, contestant, pairs
 from orchestrator.report.legend import print_legend
+from orchestrator.report.reproduce import one_container
 from orchestrator.report.summary import in_order, summary
 from orchestrator.report.text import (
     NO_PASS,
@@ -32,7 +33,7 @@ from orchestrator.report.text import (
     seconds,
 )
 from orchestrator.run.outcome import TABLE, with_cause
-from orchestrator.store.cells import CellStore
+from orchestrator.store.cells import CellStore, read_cell
 from orchestrator.store.endpoints import read_windows
 from orchestrator.store.index import IndexEntry
 from orchestrator.store.names import NO_MODEL
@@ -81,6 +82,8 @@ def print_sweep(store: CellStore, *, as_json: bool, runner: Runner | None = None
         entry, why = look_further(entries)
         look = command("cell", "show", entry.cell_id, results=store.root.parent)
         out.print(f"look further ({why}):\n  {look}", soft_wrap=True)
+        if said := one_container(read_cell(store.cell_dir_of(entry))):
+            out.print(said, soft_wrap=True)
 
 
 def _print_budget(sweep: SweepRecord, store: CellStore, missing: int, out: Console) -> None:

@@ -199,10 +199,14 @@ class CellRun:
 
     def _launch(self, scratch: Path, tracer: CellTracer) -> Launch:
         """How the CLI is started, with its stack's plugins, whose files and HOME's are laid out."""
+        workdir, cli_home, *_ = map(self.bench.grader.sandbox.inside, self._mounts(scratch))
         context = LaunchContext(
             prompt=self._task.instruction,
             model=self.cell.model,
             credential=self._credential,
+            base_url=self.bench.base_url,
+            home=cli_home,
+            workdir=workdir,
             rules=self._rules.read_from(self._task.workdir),
         )
         with tracer.span(APPLIED_PLUGINS, Kind.TOOL_CALL) as span:
@@ -216,7 +220,7 @@ class CellRun:
         """Run the CLI to its end, metered; what it called is read even where the run failed."""
         spec = self._agent_spec(scratch, launch)
         name = stage_name(Kind.CONTAINER, cli=self.cell.key.cli, task=self.cell.key.task)
-        with tracer.span(name, Kind.CONTAINER, image_digest=spec.image_id) as span:
+        with tracer.span(name, Kind.CONTAINER, image_digest=spec.image_id or "none") as span:
             try:
                 end = self._metered(scratch, spec)
             finally:
@@ -273,18 +277,24 @@ class CellRun:
         self._phases["setup"] = evidence.Span(start=0.0, end=since(start))
         self._phases["agent"] = evidence.Span(start=since(start), end=since(end))
 
-    def _agent_spec(self, scratch: Path, launch: Launch) -> ContainerSpec:
+    def _mounts(self, scratch: Path) -> list[Mount]:
+        """Workdir and HOME, and for a baseline the solution."""
         mounts = [
             Mount(scratch / "workdir", WORKDIR, read_only=False),
             Mount(scratch / "home", HOME, read_only=False),
         ]
         if self._adapter.needs_solution:
             mounts.append(Mount(scratch / "solution", SOLUTION))
+        return mounts
+
+    def _agent_spec(self, scratch: Path, launch: Launch) -> ContainerSpec:
+        mounts = self._mounts(scratch)
+        cli_home = self.bench.grader.sandbox.inside(mounts[1])
         return ContainerSpec(
             name=f"cab-{token_hex(6)}",
-            image_id=self.bench.pins[self.cell.key.cli],
+            image_id=self.bench.pins.get(self.cell.key.cli),
             argv=launch.argv,
-            env={**CONTAINER_ENV, **launch.env},
+            env={**CONTAINER_ENV, "HOME": cli_home, **launch.env},
             workdir=WORKDIR,
             user=agent_user(),
             mounts=tuple(mounts),
@@ -318,6 +328,7 @@ class CellRun:
             other_models=self._adapter.other_models,
             cli_wire=self._adapter.wire,
             ask_usage=(self.cell.endpoint, self.cell.model) not in self.bench.unasked,
+            workdir=self.bench.grader.sandbox.inside(self._mounts(scratch)[0]),
         )
 
     def _replay(self, recorded: Recorded) -> Replay:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from orchestrator.plan.expand import PlannedCell
 from orchestrator.run.provenance import Provenance
 from orchestrator.store.record import Claim
@@ -16,8 +18,11 @@ def claim_of(
     uses_model: bool,
     proved: bool,
     build_id: str | None,
+    weaknesses: Sequence[str] = (),
 ) -> Claim:
-    """The claim level of one cell: the highest that nothing speaks against."""
+    """The claim level of one cell: the highest that nothing speaks against, `weaknesses` of its bench
+    included.
+    """
     if not uses_model:
         return Claim(level="pipeline_only", reasons=("a baseline: no model was asked",))
     if cell.recorded:
@@ -26,7 +31,7 @@ def claim_of(
         )
     if cell.script:
         return Claim(level="pipeline_only", reasons=("a scripted model, served by cab itself",))
-    reasons = []
+    reasons = list(weaknesses)
     if scores.tokens.total_tokens is None:
         reasons.append("not every call stated its tokens")
     if build_id is None:

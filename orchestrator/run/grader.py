@@ -17,8 +17,7 @@ from orchestrator.plan.task import Task
 from orchestrator.run.stack import Rules
 from orchestrator.run.verify import OnStart, Verifier
 from orchestrator.run.workdir import Classifier, Difference, Template, compare, copy_tree, scan
-from orchestrator.sandbox.contract import Limits
-from orchestrator.sandbox.docker import DockerSandbox
+from orchestrator.sandbox.contract import Limits, Sandbox
 from orchestrator.sandbox.scratch import ScratchRoot
 from scorers.evidence import Verification
 
@@ -41,12 +40,13 @@ def agent_user() -> tuple[int, int]:
 class Grader:
     """Used by all threads of a run.
 
-    `base` is the pinned base image, `owner` a token of whatever this run belongs to.
+    `base` is the pinned base image, None where nothing is pinned; `owner` a token of whatever this run
+    belongs to.
     """
 
-    sandbox: DockerSandbox
+    sandbox: Sandbox
     scratch: ScratchRoot
-    base: str
+    base: str | None
     sweep_id: str
     owner: str
     limits: Limits = field(default_factory=Limits)

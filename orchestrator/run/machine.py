@@ -19,7 +19,7 @@ from orchestrator.paths import IMAGES_LOCK, INIT_BINARY
 from orchestrator.plan.spec import SweepSpec
 from orchestrator.run.bench import LOCAL_LOG, Bench
 from orchestrator.run.grader import OWNER_LABEL, Grader
-from orchestrator.run.pins import BASE, check_images, resolve, tags_of
+from orchestrator.run.pins import BASE, cell_images, check_images, resolve, tags_of
 from orchestrator.run.provenance import Provenance
 from orchestrator.sandbox.docker import DockerSandbox
 from orchestrator.sandbox.images import load_lock
@@ -93,6 +93,8 @@ def start_bench(
         spending=matrix.spec.limits,
         require=matrix.spec.require,
         stacks=matrix.stacks,
+        cell_images=cell_images(pins, IMAGES_LOCK),
+        wires={endpoint.name: endpoint.wire for endpoint in endpoints},
         span_exporter=exporter.processor if exporter else None,
     )
 

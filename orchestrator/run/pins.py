@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from orchestrator.adapter import Adapter
 from orchestrator.errors import EnvironmentFault, PinMismatch
 from orchestrator.paths import IMAGES_LOCK
+from orchestrator.store.reproduce import CellImage
 
 if TYPE_CHECKING:
     from orchestrator.sandbox.docker import DockerSandbox
@@ -43,6 +44,26 @@ def tags_of(pins: Mapping[str, str], lock_file: Path) -> dict[str, str]:
         locked = Lock().images
     named = {image.id: image.tag for image in locked.values()}
     return {name: named.get(pin) or pin_tag(pin) for name, pin in pins.items()}
+
+
+def cell_images(pins: Mapping[str, str], lock_file: Path) -> dict[str, CellImage]:
+    """By CLI the image for run-cell that stands on its pinned one; without those that are not built of it."""
+    from orchestrator.sandbox.images.cell import CELL, child_name
+    from orchestrator.sandbox.images.lock import load_lock
+
+    try:
+        locked = load_lock(lock_file).images
+    except EnvironmentFault:
+        return {}
+    carrier, found = locked.get(CELL), {}
+    for name, pin in pins.items():
+        child = locked.get(child_name(name))
+        if child is not None and child.parent == pin:
+            same = carrier is not None and carrier.id == child.cell
+            tasks = carrier.tasks if carrier is not None and same else None
+            # Of a child whose tasks are not known the command mounts the task.
+            found[name] = CellImage(child.id, tasks or {}, child.manifests)
+    return found
 
 
 def check_images(sandbox: DockerSandbox, pins: Mapping[str, str]) -> None:

@@ -22,6 +22,7 @@ SCRIPTED = "a scripted model has no price"
 LOCAL = "a local model runs on this machine, at no price"
 ASKS_NONE = "the CLI asks no model"
 NOT_LOOKED_UP = "no price was looked up when the sweep started"
+NO_LIBRARY = "none was given, and an image holds no price library"
 _FIELDS = ("input", "output", "cached_read", "cache_write")
 _IN_LIBRARY = ("input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok")
 
@@ -67,9 +68,12 @@ def from_library(model: str, address: str, at: datetime) -> Price | str:
     The endpoint decides: who else serves a model of that name may ask another price.
     """
     # Imported here: its data takes a third of a second, and few calls need it.
-    from genai_prices import __version__
-    from genai_prices.data_snapshot import get_snapshot
-    from genai_prices.types import TieredPrices
+    try:
+        from genai_prices import __version__
+        from genai_prices.data_snapshot import get_snapshot
+        from genai_prices.types import TieredPrices
+    except ModuleNotFoundError:
+        return NO_LIBRARY
 
     library = get_snapshot()
     try:

@@ -35,10 +35,15 @@ class Provenance:
     def read(cls, root: Path = ROOT) -> Provenance:
         """Read it off this machine and checkout."""
         commit = _git(root, "rev-parse", "HEAD")
+        return cls.of_build(__version__, commit, _dirty(root) if commit else None)
+
+    @classmethod
+    def of_build(cls, version: str, commit: str | None, dirty: bool | None) -> Provenance:
+        """A build whose checkout is known from elsewhere, on this machine."""
         return cls(
-            version=__version__,
+            version=version,
             commit=commit,
-            dirty=_dirty(root) if commit else None,
+            dirty=dirty,
             platform=f"{platform.system().lower()}/{platform.machine()}",
             kernel=platform.release(),
             cores=os.cpu_count() or 1,

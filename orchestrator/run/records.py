@@ -19,12 +19,13 @@ from orchestrator.store.record import (
     CellRecord,
     Deviation,
     Identity,
-    Isolation,
     Limits,
     ModelBuild,
+    Reproduce,
     Timing,
     UsedPlugin,
 )
+from orchestrator.store.reproduce import Asked, reproduce
 from scorers.evidence import ModelCall
 
 
@@ -44,9 +45,10 @@ def record_of(bench: Bench, cell: PlannedCell, result: CellResult, attempts: Seq
     """The record of a cell that has ended."""
     task, adapter = bench.tasks[cell.key.task], bench.adapters[cell.key.cli]
     build_id = _build_id(result.evidence.calls)
+    identity = _identity(bench, cell, result, build_id)
     return CellRecord(
         methodology_version=scorers.METHODOLOGY_VERSION,
-        identity=_identity(bench, cell, result, build_id),
+        identity=identity,
         outcome=stored_outcome(result.outcome),
         claim=claim_of(
             cell,
@@ -55,8 +57,9 @@ def record_of(bench: Bench, cell: PlannedCell, result: CellResult, attempts: Seq
             uses_model=adapter.uses_model,
             proved=task.proved,
             build_id=build_id,
+            weaknesses=bench.weaknesses,
         ),
-        isolation=Isolation(containers="separate", egress="none", verifier="fresh"),
+        isolation=bench.isolation,
         timing=Timing.since(result.started_at, result.duration_s),
         scores=result.scores.by_axis(),
         attempts=tuple(attempts),
@@ -64,12 +67,35 @@ def record_of(bench: Bench, cell: PlannedCell, result: CellResult, attempts: Seq
         replay_of=cell.recorded.cell_id if cell.recorded else None,
         recording=adapter.recording,
         hosts_tried=result.hosts_tried,
+        reproduce=_reproduce(bench, cell, identity),
+    )
+
+
+def _reproduce(bench: Bench, cell: PlannedCell, identity: Identity) -> Reproduce | None:
+    """The command that runs the cell in one container; None where it ran in one, or in none."""
+    if bench.cell_images is None:
+        return None
+    return reproduce(identity, _asked(bench, cell), bench.cell_images.get(cell.key.cli))
+
+
+def _asked(bench: Bench, cell: PlannedCell) -> Asked:
+    price = bench.prices.get(cell.key.model)
+    return Asked(
+        wire=bench.wires.get(cell.endpoint) if cell.endpoint else None,
+        price=None if isinstance(price, str) else price,
+        timeout_s=bench.timeout_s,
+        require_tokens="tokens.wire" in bench.require,
     )
 
 
 def _identity(bench: Bench, cell: PlannedCell, result: CellResult, build_id: str | None) -> Identity:
-    task, adapter, pin = bench.tasks[cell.key.task], bench.adapters[cell.key.cli], bench.pins[cell.key.cli]
+    task, adapter, pin = (
+        bench.tasks[cell.key.task],
+        bench.adapters[cell.key.cli],
+        bench.pins.get(cell.key.cli),
+    )
     limits, provenance, end = bench.grader.limits, bench.provenance, result.evidence.end
+    found = bench.found_limits or limits
     plugins = bench.stacks.get(cell.key.stack, ())
     applied = would_apply(adapter, plugins)
     skipped = dict(applied.skipped)
@@ -91,9 +117,9 @@ def _identity(bench: Bench, cell: PlannedCell, result: CellResult, build_id: str
         plugin_env_keys=applied.env_keys,
         plugin_args=applied.extra_args,
         deviations=tuple(Deviation(what=item.what, reason=item.reason) for item in adapter.deviations),
-        container_image=bench.tags[cell.key.cli],
+        container_image=bench.tags.get(cell.key.cli),
         image_digest=pin,
-        digest_kind="image_id",
+        digest_kind="image_id" if pin else None,
         verifier_digest=bench.grader.base,
         task_content_hash=task.content_hash,
         adapter_digest=bench.adapter_digests[cell.key.cli],
@@ -108,10 +134,10 @@ def _identity(bench: Bench, cell: PlannedCell, result: CellResult, build_id: str
         platform=provenance.platform,
         engine_version=bench.engine_version,
         limits=Limits(
-            memory_bytes=limits.memory_bytes,
-            cpus=limits.cpus,
-            pids=limits.pids,
-            tmp_bytes=limits.tmp_bytes,
+            memory_bytes=found.memory_bytes,
+            cpus=found.cpus,
+            pids=found.pids,
+            tmp_bytes=found.tmp_bytes,
             scratch_bytes=limits.scratch_bytes if result.bounded else None,
             scratch_inodes=limits.scratch_inodes if result.bounded else None,
             timeout_s=bench.timeout_s or task.agent_timeout_s,

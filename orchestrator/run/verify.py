@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shlex
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from secrets import token_hex
 from typing import Any
 
 from orchestrator.adapter import WORKDIR
+from orchestrator.paths import IMAGES
 from orchestrator.plan.task import Task
 from orchestrator.run.hostile import read
 from orchestrator.run.workdir import Difference, Template, give, rebuild
@@ -46,8 +48,16 @@ STATUSES = {
 }
 
 
+CAB_TESTS = IMAGES / "base" / "cab_tests"
+
+
 OnStart = Callable[[RunningContainer], None]
 """Gets the verifier's container once it runs, so that it can be stopped."""
+
+
+def verifier_user() -> tuple[int, int]:
+    """The user tests run as: another than the agent's where cab is root, else cab's own."""
+    return (VERIFIER_UID, VERIFIER_UID) if os.geteuid() == 0 else (os.geteuid(), os.getegid())
 
 
 @dataclass(frozen=True)
@@ -55,7 +65,7 @@ class Verifier:
     """Where verifications run: the pinned image, its limits and the sandbox."""
 
     sandbox: Sandbox
-    image_id: str
+    image_id: str | None
     limits: Limits
     labels: dict[str, str]
 
@@ -76,7 +86,7 @@ class Verifier:
         What would take more than half of the scratch is not graded. Raises CellFault when the container could
         not be run.
         """
-        user = (VERIFIER_UID, VERIFIER_UID) if os.geteuid() == 0 else (os.geteuid(), os.getegid())
+        user = verifier_user()
         graded, tests, logs, run_dir = (scratch / part for part in ("workdir", "tests", "logs", "run"))
         left_out = rebuild(
             template,
@@ -92,18 +102,19 @@ class Verifier:
             directory.mkdir()
         for directory in (graded, logs):
             give(directory, user)
+        mounts = (
+            Mount(graded, WORKDIR, read_only=False),
+            Mount(tests, TESTS),
+            Mount(logs, LOGS, read_only=False),
+        )
         spec = ContainerSpec(
             name=f"cab-{token_hex(6)}",
             image_id=self.image_id,
-            argv=("sh", f"{TESTS}/test.sh"),
-            env={"HOME": "/tmp", "LANG": "C.UTF-8"},
+            argv=("sh", f"{self.sandbox.inside(mounts[1])}/test.sh"),
+            env={"HOME": "/tmp", "LANG": "C.UTF-8"} | self._elsewhere(mounts, run_dir),
             workdir=WORKDIR,
             user=user,
-            mounts=(
-                Mount(graded, WORKDIR, read_only=False),
-                Mount(tests, TESTS),
-                Mount(logs, LOGS, read_only=False),
-            ),
+            mounts=mounts,
             run_dir=run_dir,
             time_limit_s=task.verifier_timeout_s,
             limits=self.limits,
@@ -114,6 +125,21 @@ class Verifier:
             note = f"[cab: {left_out} changed files were too large or too many to be graded]\n"
             found = found.model_copy(update={"stderr_tail": note + found.stderr_tail})
         return found
+
+    def _elsewhere(self, mounts: tuple[Mount, ...], run_dir: Path) -> dict[str, str]:
+        """Where nothing is at its target: a `cab-tests` for the test script that knows where all is."""
+        workdir, tests, logs = map(self.sandbox.inside, mounts)
+        if workdir == WORKDIR:
+            return {}
+        shutil.copytree(CAB_TESTS, run_dir / CAB_TESTS.name)
+        options = shlex.join(["--workdir", workdir, "--tests", tests, "--logs", logs])
+        program = run_dir / "cab-tests"
+        program.write_text(
+            f"#!/bin/sh\nkind=$1\nshift\n"
+            f'exec python3 -I -B {shlex.quote(str(run_dir / CAB_TESTS.name))} "$kind" {options} "$@"\n'
+        )
+        program.chmod(0o755)
+        return {"PATH": f"{run_dir}:{os.environ.get('PATH', os.defpath)}"}
 
     def _run(self, spec: ContainerSpec, output: Path, on_start: OnStart | None) -> ContainerEnd:
         captures = [

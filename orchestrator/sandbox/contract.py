@@ -36,17 +36,28 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class FoundLimits:
+    """Those of a container or machine that cab found itself in; None is no limit."""
+
+    memory_bytes: int | None = None
+    cpus: float | None = None
+    pids: int | None = None
+    tmp_bytes: int | None = None
+
+
+@dataclass(frozen=True)
 class ContainerSpec:
     """One hardened container: no network, read-only root, no capabilities, cab's PID 1.
 
-    `image_id` is a bare `sha256:…`; it is what runs, and anything else is refused. With `model_socket`, PID 1
-    offers that Unix socket of the gateway as 127.0.0.1:GATEWAY_PORT and dies when its own connection ends.
+    `image_id` is a bare `sha256:…`; it is what runs, and an engine refuses anything else. With
+    `model_socket`, PID 1 offers that Unix socket of the gateway as 127.0.0.1:GATEWAY_PORT and dies when its
+    own connection ends.
     With `names`, PID 1 is the container's name server, which knows no name and tells which were asked for.
     `time_limit_s` is kept by PID 1 (it may be paused); the engine's own kill comes later.
     """
 
     name: str
-    image_id: str
+    image_id: str | None
     argv: tuple[str, ...]
     env: dict[str, str]
     workdir: str
@@ -104,11 +115,20 @@ class RunningContainer(Protocol):
 
 
 class Sandbox(Protocol):
-    """Runs one command to its end.
+    """Where commands run, each to its end.
 
-    Raises CellFault(cause="engine") when the engine, PID 1 or the container fails through no fault of the
-    command, and PinMismatch when the engine would run another image than `image_id`.
+    `run` raises CellFault(cause="engine") when the engine, PID 1 or the container fails through no fault of
+    the command, and PinMismatch when the engine would run another image than `image_id`.
     """
+
+    @property
+    def answers(self) -> bool:
+        """Whether further commands could run at this moment."""
+        ...
+
+    def inside(self, mount: Mount) -> str:
+        """What a command calls a mount: its target, or its source where nothing can be mounted."""
+        ...
 
     def run(
         self,
@@ -117,3 +137,7 @@ class Sandbox(Protocol):
         sink: OutputSink | None = None,
         on_start: Callable[[RunningContainer], None] | None = None,
     ) -> ContainerEnd: ...
+
+    def remove_leftovers(self, labels: dict[str, str]) -> list[str]:
+        """End and remove what is left of commands with these labels; their names."""
+        ...

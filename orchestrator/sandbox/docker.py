@@ -2,72 +2,35 @@
 
 from __future__ import annotations
 
-import errno
-import math
 import os
 import re
 import shutil
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import docker
 import docker.errors
 import docker.utils
 import requests
 
-from orchestrator.errors import CellFault, EnvironmentFault, NotStarted, PinMismatch
+from orchestrator.errors import CellFault, EnvironmentFault, PinMismatch
 from orchestrator.sandbox.config import config_of
-from orchestrator.sandbox.contract import AskedName, ContainerEnd, ContainerSpec, OutputSink, RunningContainer
-from orchestrator.sandbox.control import (
-    Asked,
-    Closed,
-    Command,
-    ControlLine,
-    ControlSocket,
-    Ended,
-    Failed,
-    Message,
-    Ready,
-    Started,
-    Wake,
-)
+from orchestrator.sandbox.contract import ContainerEnd, ContainerSpec, Mount, OutputSink, RunningContainer
+from orchestrator.sandbox.control import ControlSocket, Ready, Started
 from orchestrator.sandbox.output import OutputReader
-
-MAX_NAMES = 64
-"""Host names that PID 1 keeps of a container."""
+from orchestrator.sandbox.steered import LINE_GRACE_S, Steered
 
 ENGINE_TIMEOUT_S = 60.0
 START_TIMEOUT_S = 60.0
-# How long after the limit (or a kill) PID 1 may take to say `end` before the engine ends the container.
-END_GRACE_S = 30.0
-# How long the output may stay open after `bye`, and the rest of the container after its output ended.
-OUTPUT_GRACE_S = 30.0
-LINE_GRACE_S = 5.0
 REMOVAL_TIMEOUT_S = 60.0
 # Between creating and starting a container of a living runner lie milliseconds.
 STILLBORN_AFTER_S = 600.0
 
 _IMAGE_ID = re.compile(r"sha256:[0-9a-f]{64}")
-
-# The errors of execve(2) that lie in the file that is to be run, or in argv.
-_CANNOT_EXECUTE = frozenset(
-    {
-        errno.E2BIG,
-        errno.EACCES,
-        errno.ELOOP,
-        errno.ENAMETOOLONG,
-        errno.ENOENT,
-        errno.ENOEXEC,
-        errno.ENOTDIR,
-        errno.EPERM,
-    }
-)
 
 # Exit codes of images/init where it ends without `end`.
 _MODEL_LOST, _KILLED = "11", "137"
@@ -76,8 +39,6 @@ _DEATHS = {
     "12": "PID 1 found its container unfit to run in",
     _KILLED: "the container was killed from outside",
 }
-
-_M = TypeVar("_M", Ready, Started, Ended)
 
 
 class DockerSandbox:
@@ -104,6 +65,10 @@ class DockerSandbox:
     def close(self) -> None:
         self._api.close()
 
+    def inside(self, mount: Mount) -> str:
+        """What a container calls a mount."""
+        return mount.target
+
     def run(
         self,
         spec: ContainerSpec,
@@ -120,7 +85,7 @@ class DockerSandbox:
         EnvironmentFault (no such image, no socket for the uid), and what `sink` or `on_start` raise; then
         nothing of the container runs.
         """
-        if not _IMAGE_ID.fullmatch(spec.image_id):
+        if not _IMAGE_ID.fullmatch(spec.image_id or ""):
             raise PinMismatch(
                 f"{spec.image_id!r} is no image id",
                 place=spec.name,
@@ -193,46 +158,14 @@ class DockerSandbox:
                     _remove(self._api, container["Id"])
 
 
-class _Run:
+class _Run(Steered):
     """One container from its creation to its end. Is its own `RunningContainer`."""
 
     def __init__(self, api: Any, spec: ContainerSpec) -> None:
+        super().__init__(spec)
         self._api = api
-        self._spec = spec
-        self._wake = Wake()
         self._container: str | None = None
         self._control: ControlSocket | None = None
-        self._line: ControlLine | None = None
-        self._output: OutputReader | None = None
-        self._asked: list[AskedName] = []
-        self._clock = threading.Lock()
-        self._started = 0.0
-        self._paused_at: float | None = None
-        self._paused_s = 0.0
-        self._killed: tuple[float, str] | None = None
-
-    # ---- for other threads, once the command runs ----
-
-    def pause_clock(self) -> None:
-        with self._clock:
-            if self._paused_at is None:
-                self._paused_at = time.monotonic()
-                self._send("pause")
-
-    def resume_clock(self) -> None:
-        with self._clock:
-            if self._paused_at is not None:
-                self._paused_s += time.monotonic() - self._paused_at
-                self._paused_at = None
-                self._send("resume")
-        self._wake.set()
-
-    def kill(self, reason: str) -> None:
-        with self._clock:
-            if self._killed is None:
-                self._killed = (time.monotonic(), reason)
-                self._send("kill")
-        self._wake.set()
 
     # ---- the run ----
 
@@ -249,9 +182,7 @@ class _Run:
         self._started = self._expect(Started, deadline).at
         if on_start is not None:
             on_start(self)
-        end = self._expect(Ended).end
-        if heard:
-            end = replace(end, asked=tuple(self._asked))
+        end = self._ended(heard=heard)
         self._send("bye")
         self._finish_output()
         self._container = None  # the engine removes it
@@ -306,79 +237,6 @@ class _Run:
             self._line = control.accept(self._until(deadline), self._wake)
             if self._line is None:
                 self._check(deadline)
-
-    def _expect(self, kind: type[_M], deadline: float | None = None) -> _M:
-        """The next message, which has to be of this kind. The default deadline is the command's own."""
-        assert self._line is not None
-        message: Message | None = None
-        while message is None:
-            self._raise_sink_error()
-            until = self._deadline() if deadline is None else deadline
-            message = self._line.receive(self._until(until), self._wake)
-            if message is None:
-                self._check(until)
-            elif isinstance(message, Asked) and len(self._asked) < MAX_NAMES:
-                self._asked.append(message.asked)
-                message = None
-        if isinstance(message, Closed):
-            raise self._broken()
-        if isinstance(message, Failed):
-            what = f"PID 1 could not start {self._spec.argv[0]}: {message.text} (errno {message.errno})"
-            # After `go` only the command itself is left to fail; what fails before is PID 1's own set-up.
-            if kind is Started and message.errno in _CANNOT_EXECUTE:
-                raise NotStarted("engine", what, place=self._spec.name)
-            raise CellFault("engine", what, place=self._spec.name)
-        if not isinstance(message, kind):
-            raise CellFault("engine", f"PID 1 said {message} out of turn", place=self._spec.name)
-        return message
-
-    def _send(self, command: Command) -> None:
-        assert self._line is not None
-        self._line.send(command)
-
-    def _deadline(self) -> float | None:
-        """When PID 1 must have said `end`; None while the clock is paused: who paused it resumes or kills."""
-        with self._clock:
-            if self._killed is not None:
-                return self._killed[0] + END_GRACE_S
-            if self._paused_at is not None:
-                return None
-            return self._started + self._spec.time_limit_s + self._paused_s + END_GRACE_S
-
-    def _until(self, deadline: float | None) -> float | None:
-        """`deadline`, or earlier where the output has ended: then the container, or the engine, is gone."""
-        assert self._output is not None
-        ended_at = self._output.ended_at
-        if ended_at is None:
-            return deadline
-        return min(ended_at + LINE_GRACE_S, deadline if deadline is not None else math.inf)
-
-    def _check(self, deadline: float | None) -> None:
-        """Nothing was said: raises where nothing more is to be waited for."""
-        assert self._output is not None
-        now = time.monotonic()
-        if self._output.ended_at is not None and now >= self._output.ended_at + LINE_GRACE_S:
-            raise self._broken()
-        if deadline is not None and now >= deadline:
-            late = f"PID 1 did not answer in time (limit {self._spec.time_limit_s:g} s)"
-            if self._killed is not None:
-                late = f"PID 1 did not answer `kill` ({self._killed[1]}) within {END_GRACE_S:g} s"
-            raise CellFault("engine", late, place=self._spec.name)
-
-    def _raise_sink_error(self) -> None:
-        if self._output is not None and self._output.error is not None:
-            raise self._output.error
-
-    def _finish_output(self) -> None:
-        assert self._output is not None
-        complete = self._output.stop(OUTPUT_GRACE_S)
-        self._raise_sink_error()
-        if not complete:
-            raise CellFault(
-                "engine",
-                f"the container's output did not end within {OUTPUT_GRACE_S:g} s",
-                place=self._spec.name,
-            )
 
     def _broken(self) -> CellFault:
         """Why the control line or the output ended before the command did, by the engine's own account."""

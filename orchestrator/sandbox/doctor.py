@@ -151,14 +151,19 @@ def _images(machine: Machine) -> Check:
         lock = load_lock(machine.layout.lock)
     except EnvironmentFault as error:
         return Check("images", "missing", error.thing, error.mend)
-    findings = list(stale(lock, machine.layout))
+    recipes = machine.layout.recipes
+    for_sweeps = {ROOT, *(name for name, recipe in recipes.items() if not recipe.for_run_cell)}
+    findings = [finding for finding in stale(lock, machine.layout) if finding.image in for_sweeps]
     if findings:
         found = "; ".join(f"{finding.image} {finding.problem}" for finding in findings)
         stale_ones = dict.fromkeys(BASE if it.image == ROOT else it.image for it in findings)
         return Check("images", "missing", found, f"run `cab images build {' '.join(stale_ones)}`")
     # What sweeps run: parents of images, and the image that PID 1 is copied from, may be gone.
-    recipes = machine.layout.recipes
-    run = [name for name in recipes if name in lock.images and (recipes[name].adapter or name == BASE)]
+    run = [
+        name
+        for name, recipe in recipes.items()
+        if name in lock.images and name in for_sweeps and (recipe.adapter or name == BASE)
+    ]
     if gone := [name for name in run if not machine.has_image(lock.image(name).id)]:
         found = f"the engine has not, or no more, what images.lock has as {', '.join(gone)}"
         return Check("images", "missing", found, f"run `cab images build {' '.join(gone)}`")

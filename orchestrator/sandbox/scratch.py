@@ -49,12 +49,16 @@ def default_root() -> Path:
 class ScratchRoot:
     """Holds all scratch of one user. Paths in it are short and say nothing of what they are for.
 
+    With `bounds` a cell's has a file system of its own where that can be had, without never. `mode` is that
+    of all directories above a cell's files: 0711 where another user is to reach those by their path.
+
     Raises EnvironmentFault when the directory cannot be made, or others could write to it.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, bounds: bool = True, mode: int = 0o700) -> None:
+        self._bounds, self._mode = bounds, mode
         try:
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.mkdir(mode=mode, parents=True, exist_ok=True)
             found = path.lstat()
         except OSError as error:
             raise EnvironmentFault(
@@ -118,7 +122,7 @@ class ScratchRoot:
         # Under the root's lock, so that nobody sees a directory between its making and its locking as dead.
         with self._locked():
             directory = self.path / secrets.token_hex(6)
-            directory.mkdir(mode=0o700)
+            directory.mkdir(mode=self._mode)
             lock = _try_lock(directory)
         assert lock is not None
         return directory, lock
@@ -135,7 +139,7 @@ class ScratchRoot:
     def _furnish(self, directory: Path, size_bytes: int, inodes: int) -> Scratch:
         files = directory / _FILES
         files.mkdir(mode=0o755)
-        if os.geteuid() != 0:
+        if not self._bounds or os.geteuid() != 0:
             return Scratch(files, bounded=False)
         image = directory / _IMAGE
         _copy_sparse(self._template(size_bytes, inodes), image)

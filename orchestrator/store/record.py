@@ -90,13 +90,13 @@ class Deviation(Model):
 
 class Limits(Model):
     """The limits that were in force; None is no limit. The last three limit model calls. Scratch is bounded
-    only where cab may mount it.
+    only where cab may mount it; a cell that cab started no container for has the limits that it found.
     """
 
-    memory_bytes: int
-    cpus: float
-    pids: int
-    tmp_bytes: int
+    memory_bytes: int | None
+    cpus: float | None
+    pids: int | None
+    tmp_bytes: int | None
     scratch_bytes: int | None
     scratch_inodes: int | None
     timeout_s: float
@@ -129,7 +129,8 @@ class Identity(Model):
     the wire's names; `settings_set` is what the sweep set, by cab's, and `settings_overridden` each distinct
     set of what the CLI had asked for in its place. `model_builds` are the distinct builds that answered.
 
-    `image_digest` is what ran and `digest_kind` says what it is; `model_build_id` is what the endpoint
+    `image_digest` is what ran and `digest_kind` says what it is; of a cell in a single container it is the
+    image that the container's own adds cab and tasks to. `model_build_id` is what the endpoint
     reported, None when no model answered. `rules_file` is the file in which the CLI found the project's
     rules, None where there was none or it reads none. `plugins` are those of the stack, in their order, with
     the names of variables and the arguments that they added. `exit_code` is the agent's, None when a signal
@@ -199,9 +200,12 @@ class Claim(Model):
 
 
 class Isolation(Model):
-    """How agent and grader were kept apart from each other and from the network."""
+    """How agent and grader were kept apart from each other and from the network. With `containers` "none"
+    both ran on the machine itself; `egress` "tcp-restricted" is TCP to the gateway alone, other protocols
+    unhindered.
+    """
 
-    containers: Literal["separate", "single-container"]
+    containers: Literal["separate", "single-container", "none"]
     egress: Literal["none", "tcp-restricted", "open"]
     verifier: Literal["fresh", "shared"]
 
@@ -239,6 +243,17 @@ class HostTried(Model):
     count: int = Field(ge=1)
 
 
+class Reproduce(Model):
+    """The command that runs a cell again in one container, or in `note` why there is none. `image_digest` is
+    that of the CLI's image for run-cell, as the command names it, and `digest_kind` says what it is.
+    """
+
+    command: str | None = None
+    image_digest: Digest | None = None
+    digest_kind: Literal["manifest", "image_id"] | None = None
+    note: str | None = None
+
+
 class ImportedCell(Model):
     """What only the record of a published cell has.
 
@@ -267,8 +282,9 @@ class CellRecord(Model):
     `order_index` is the cell's place in the recorded order of its sweep, from 0. `replay_of` is the cell
     whose recorded answers this one was given, None where there was no replay. `recording` says how the
     recording came about, None where there is none. `hosts_tried` are the first host names that were looked
-    up, 64 at most, None where that could not be seen. `imported` is None for a cell that cab ran: then
-    nothing of `OF_THE_RUNNER` is None, nor is `isolation`.
+    up, 64 at most, None where that could not be seen. `reproduce` is None of a cell that no sweep ran, and of
+    older records. `imported` is None for a cell that cab ran: then
+    nothing of `OF_THE_RUNNER` is None, nor is `isolation`, but `container_image` where there was none.
     """
 
     schema_version: Literal[1] = 1
@@ -284,6 +300,7 @@ class CellRecord(Model):
     replay_of: str | None = None
     recording: Recording | None = None
     hosts_tried: tuple[HostTried, ...] | None = None
+    reproduce: Reproduce | None = None
     imported: ImportedCell | None = None
 
     @property
@@ -293,6 +310,8 @@ class CellRecord(Model):
     @model_validator(mode="after")
     def _says_whose_it_is(self) -> Self:
         unknown = [name for name in OF_THE_RUNNER if getattr(self.identity, name) is None]
+        if self.isolation is not None and self.isolation.containers == "none":
+            unknown = [name for name in unknown if name != "container_image"]
         unknown += ["isolation"] if self.isolation is None else []
         _explained(self.imported, self.claim.level == "imported", unknown)
         identity = self.identity

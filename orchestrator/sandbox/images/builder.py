@@ -14,13 +14,13 @@ from pathlib import Path
 import docker
 
 from orchestrator.errors import CabError, EnvironmentFault, NotAllBuilt
-from orchestrator.sandbox.images import engine
+from orchestrator.sandbox.images import cell, engine
 from orchestrator.sandbox.images.host import HostAccess, read_host
 from orchestrator.sandbox.images.keep import INPUTS_LABEL, Keeper, root_tag
 from orchestrator.sandbox.images.layout import Layout
 from orchestrator.sandbox.images.lock import Lock
 from orchestrator.sandbox.images.progress import Progress, Teller, ignore
-from orchestrator.sandbox.images.recipe import BASE, ROOT, Recipe, with_parents
+from orchestrator.sandbox.images.recipe import BASE, ROOT, Recipe, with_children, with_parents
 from orchestrator.sandbox.images.root import BasePin, load_pin, make_root
 
 JOBS = 2
@@ -36,8 +36,8 @@ def build(
     layout: Layout | None = None,
     client: docker.DockerClient | None = None,
 ) -> Lock:
-    """Build the named images (all that can be had when None) and what they stand on; write images.lock after
-    each, so that a build that was killed goes on where it was.
+    """Build the named images (all that can be had when None), CLIs' with those for run-cell, and what they
+    stand on; write images.lock after each, so that a build that was killed goes on where it was.
 
     What is up to date is left alone. `force` builds the named ones again, without the engine's cache. Up to
     `jobs` images that do not stand on each other are built at a time. A failure stops what stands on it and
@@ -47,7 +47,8 @@ def build(
     """
     layout = layout or Layout()
     recipes = layout.recipes
-    wanted = with_parents(recipes, names, layout.fleet.unavailable)
+    asked = None if names is None else with_children(recipes, names)
+    wanted = with_parents(recipes, asked, layout.fleet.unavailable)
     forced = frozenset(recipes if names is None else names) if force else frozenset()
     with layout.one_at_a_time():
         builder = _Builder(layout, client or engine.connect(), on_progress, wanted, forced)
@@ -201,7 +202,7 @@ class _Builder:
         with self._reported(recipe.name, log) as say:
             built = engine.build(
                 self._client,
-                recipe.context(self._host.files()),
+                recipe.context(self._host.files(), self._made(recipe, parents)),
                 name=recipe.name,
                 arguments={
                     **{key: parents[name] for key, name in recipe.parents.items()},
@@ -223,6 +224,19 @@ class _Builder:
                 )
             keeper.keep(recipe, built.image_id, versions, built.seconds)
         return None
+
+    def _made(self, recipe: Recipe, parents: Mapping[str, str]) -> dict[str, bytes]:
+        """The files of a build's context that tell what only the engine knows."""
+        if recipe.facts is None or recipe.stands_on is None:
+            return {}
+        parent = self._client.images.get(parents[recipe.stands_on])
+        said = cell.image_file(
+            recipe.facts,
+            parent_id=str(parent.id),
+            parent_tag=self.keeper.lock.image(recipe.stands_on).tag,
+            env=parent.attrs["Config"]["Env"] or (),
+        )
+        return {cell.IMAGE_FILE: said}
 
     def _current(self, name: str, inputs: Mapping[str, str]) -> None:
         self.keeper.complete(name, inputs)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import docker
 
 from orchestrator.errors import EnvironmentFault
-from orchestrator.sandbox.images import differ, engine
+from orchestrator.sandbox.images import cell, differ, engine
 from orchestrator.sandbox.images.keep import INPUTS_LABEL, init_is_current
 from orchestrator.sandbox.images.layout import Layout
 from orchestrator.sandbox.images.lock import Finding, Lock, LockedImage
@@ -102,7 +102,7 @@ def _in_engine(client: docker.DockerClient, name: str, locked: LockedImage, layo
 
 
 def _mend(name: str, layout: Layout) -> str:
-    folder = layout.fleet.folders.get(name)
+    folder = layout.fleet.folders.get(name.removesuffix(cell.SUFFIX))
     elsewhere = folder is not None and folder.parent != layout.images
     option = f" --images-dir {shlex.quote(str(layout.elsewhere))}" if elsewhere else ""
     return f"run `cab images build {buildable(name)}{option}`"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Mapping
+from typing import Any
 
 import docker
 from docker.models.images import Image
 
 from orchestrator.errors import EnvironmentFault
-from orchestrator.sandbox.images import engine, sbom
+from orchestrator.sandbox.images import cell, engine, sbom
 from orchestrator.sandbox.images.layout import Layout
 from orchestrator.sandbox.images.lock import Lock, LockedImage, load_lock, pin_tag, save_lock
 from orchestrator.sandbox.images.recipe import INIT, ROOT, Recipe
@@ -105,6 +106,8 @@ class Keeper:
             parent=parents[recipe.stands_on] if recipe.stands_on else None,
             versions=versions,
             build_s=build_s,
+            cell=parents.get(cell.CELL),
+            tasks=cell.carried_tasks(self._layout.repo) if recipe.name == cell.CELL else None,
         )
         self.export(recipe)
 
@@ -132,6 +135,7 @@ class Keeper:
         parent: str | None,
         versions: dict[str, str],
         build_s: float | None,
+        **of_cell: Any,
     ) -> None:
         image_id = str(image.id)
         image.tag(tag)
@@ -151,6 +155,7 @@ class Keeper:
             size=int(image.attrs["Size"]),
             build_s=None if build_s is None else round(build_s, 1),
             manifests=engine.manifests(image),
+            **of_cell,
         )
         sbom.store(self._layout, self._client, name, locked)
         self.put(name, locked)

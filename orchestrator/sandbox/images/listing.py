@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from orchestrator.sandbox.images.cell import child_name
 from orchestrator.sandbox.images.check import stale
 from orchestrator.sandbox.images.layout import Layout
 from orchestrator.sandbox.images.lock import Lock
@@ -17,7 +18,7 @@ State = Literal["current", "stale", "not built", "unavailable"]
 @dataclass(frozen=True)
 class Listed:
     """One image, or a known CLI without one. `added` are the bytes that a CLI has beyond
-    the image it stands on.
+    the image it stands on, `run_cell` is the state of its image for run-cell.
 
     What is not known is None; `reason` says why a stale one is not current, or an unavailable one cannot be
     had.
@@ -33,15 +34,22 @@ class Listed:
     added: int | None = None
     built_at: str | None = None
     build_s: float | None = None
+    run_cell: State | None = None
 
 
 def list_images(lock: Lock, layout: Layout) -> list[Listed]:
-    """All images of the checkout in building order, then the CLIs that cannot be had."""
+    """All images of the checkout in building order, each CLI's for run-cell with it, then the CLIs that
+    cannot be had.
+    """
     problems = {finding.image: finding.problem for finding in stale(lock, layout)}
     recipes = layout.recipes
     on_root = any(ROOT in recipe.parents.values() for recipe in recipes.values())
     found = [_root(lock, problems)] if on_root else []
-    found += [_image(recipe, lock, problems) for recipe in recipes.values()]
+    for recipe in recipes.values():
+        if recipe.facts is None:
+            child = child_name(recipe.name)
+            run_cell = _state(child, lock, problems) if child in recipes else None
+            found.append(replace(_image(recipe, lock, problems), run_cell=run_cell))
     for name, reason in layout.fleet.unavailable.items():
         found.append(Listed(name, True, None, None, "unavailable", reason))
     return found
@@ -58,6 +66,12 @@ def _image(recipe: Recipe, lock: Lock, problems: Mapping[str, str]) -> Listed:
     return _with_lock(bare, lock, problems)
 
 
+def _state(name: str, lock: Lock, problems: Mapping[str, str]) -> State:
+    if name not in lock.images:
+        return "not built"
+    return "stale" if name in problems else "current"
+
+
 def _with_lock(bare: Listed, lock: Lock, problems: Mapping[str, str]) -> Listed:
     """The same with what the lock knows of it."""
     locked = lock.images.get(bare.name)
@@ -72,7 +86,7 @@ def _with_lock(bare: Listed, lock: Lock, problems: Mapping[str, str]) -> Listed:
         bare.cli,
         bare.version,
         bare.licence,
-        "stale" if problem else "current",
+        _state(bare.name, lock, problems),
         problem,
         locked.size,
         added,

@@ -49,7 +49,9 @@ class LockedImage(BaseModel):
     itself. `size` is in bytes. `build_s` is what its build took here; None where that is not known: it was
     taken over or pulled, or the engine had some of its commands in its cache. `inputs` are what
     `inputs_hash` is of, by name (`Recipe.inputs`); empty in a lock that was written before they were kept.
-    `manifests` are the digests that it was pushed or pulled by, by repository.
+    `manifests` are the manifest digests that it was pushed or pulled by, by repository. Of a CLI's image for
+    run-cell `cell` is the id of the image whose cab and tasks it has; that one has `tasks`, each task's
+    digest by name.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -64,6 +66,8 @@ class LockedImage(BaseModel):
     build_s: float | None = None
     inputs: dict[str, str] = {}
     manifests: dict[str, str] = {}
+    cell: str | None = None
+    tasks: dict[str, str] | None = None
 
     @property
     def tools(self) -> str:

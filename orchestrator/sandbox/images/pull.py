@@ -11,7 +11,7 @@ from docker.models.images import Image
 from orchestrator.errors import CabError, EnvironmentFault, NotAllPulled
 from orchestrator.sandbox.images import engine
 from orchestrator.sandbox.images.differ import changed_inputs
-from orchestrator.sandbox.images.keep import INPUTS_LABEL, Keeper
+from orchestrator.sandbox.images.keep import INPUTS_LABEL, Keeper, root_tag
 from orchestrator.sandbox.images.layout import Layout
 from orchestrator.sandbox.images.lock import LockedImage, load_lock, pin_tag
 from orchestrator.sandbox.images.progress import Progress, Teller, ignore
@@ -42,7 +42,7 @@ def pull(
     told = None if registry and not lock_file else load_lock(lock_file or layout.lock).images
     if names is None and told is not None:
         names = [name for name in recipes if name in told]
-    wanted = with_root(recipes, names)
+    wanted = with_root(recipes, names, told)
     client = client or engine.connect()
     tell = Teller(on_progress, wanted)
     failed: dict[str, CabError] = {}
@@ -122,10 +122,11 @@ class _Puller:
     def _by_tag(self, name: str, recipe: Recipe | None) -> tuple[Image, str, str]:
         assert self._registry is not None
         if recipe is None:
-            inputs = self._pin.inputs_hash()
+            inputs, here = self._pin.inputs_hash(), root_tag(self._pin)
         else:
             inputs = recipe.inputs_hash(self._keeper.parents(recipe))
-        repository, tag = self._registry.repository(f"cab/{name}"), inputs_tag(inputs)
+            here = recipe.tag(inputs)
+        repository, tag = self._registry.repository(here), inputs_tag(inputs)
         image = self._pull(name, repository, tag)
         if image is None:
             raise self._not_there(name, f"{repository} has none that was made from these inputs ({tag})")

@@ -45,7 +45,7 @@ def push(
     layout = layout or Layout()
     recipes, lock = layout.recipes, load_lock(layout.lock)
     chosen = [name for name in recipes if name in lock.images] if names is None else names
-    wanted = with_root(recipes, chosen)
+    wanted = with_root(recipes, chosen, lock.images)
     kept_back = {} if proprietary or registry.is_loopback else _proprietary(recipes, wanted)
     for name, reason in kept_back.items():
         if names is not None:

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import re
 import tarfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from orchestrator.adapter import Adapter
 from orchestrator.errors import InputError
-from orchestrator.fleet import DOCKERFILE, Fleet
+from orchestrator.fleet import ADAPTER, DOCKERFILE, Fleet
+from orchestrator.sandbox.images import cell
 from orchestrator.sandbox.images.lock import version_problem
 
 ROOT = "root"
@@ -48,7 +50,9 @@ class Recipe:
     """One image.
 
     `parents` maps each build argument to the name of the image whose id it gets; `stands_on` is the one
-    that the last stage starts from, or takes its files from when it starts from scratch.
+    that the last stage starts from, or takes its files from when it starts from scratch. `beside` are input
+    files from outside the folder, by their path in the build context. `facts` is what a CLI's image for
+    run-cell says of itself, None of any other image.
     """
 
     name: str
@@ -56,6 +60,13 @@ class Recipe:
     parents: Mapping[str, str]
     stands_on: str | None
     adapter: Adapter | None
+    beside: Mapping[str, Path] = field(default_factory=dict)
+    facts: Mapping[str, Any] | None = None
+
+    @property
+    def for_run_cell(self) -> bool:
+        """Whether it is there for `cab run-cell` alone; no sweep needs it."""
+        return self.facts is not None or self.name == cell.CELL
 
     @property
     def version(self) -> str | None:
@@ -63,46 +74,58 @@ class Recipe:
         return self.adapter.version if self.adapter else None
 
     def version_problem(self, versions: Mapping[str, str]) -> str | None:
-        """How the versions read back differ from the adapter's; None: not at all, or no CLI is in it."""
-        return version_problem(self.adapter, versions) if self.adapter else None
+        """How the versions read back differ from the adapter's; None: not at all, or no CLI is in it. An
+        image for run-cell has its CLI from the one it stands on, whose versions were read.
+        """
+        return version_problem(self.adapter, versions) if self.adapter and not self.for_run_cell else None
 
     def tag(self, inputs_hash: str) -> str:
         """`cab/<name>:<version of the CLI>`, or the inputs' hash where there is no CLI in it."""
-        return f"cab/{self.name}:{self.version or inputs_hash[:12]}"
+        return f"cab/{self.name.replace('+', '-')}:{self.version or inputs_hash[:12]}"
 
     def files(self) -> dict[str, Path]:
-        """The build's own input files by path in the folder. Adapter and README are in no image."""
-        return {
+        """The build's input files by path in its context. Adapter and README are in no image of a CLI."""
+        own = {
             path.relative_to(self.folder).as_posix(): path
             for path in sorted(self.folder.rglob("*"))
             if path.is_file() and "__pycache__" not in path.parts and path.name not in _NOT_INPUTS
         }
+        return {**own, **self.beside}
 
     def inputs_hash(self, parent_ids: Mapping[str, str]) -> str:
-        """sha256 of all that decides what is built: file names, modes and contents, and the parents' ids."""
+        """sha256 of all that decides what is built: files (names, modes, contents), facts, parents' ids."""
         digest = hashlib.sha256(f"{self.name}\n".encode())
         for name, path in self.files().items():
             digest.update(_line(name, path))
         for argument, parent in sorted(self.parents.items()):
             digest.update(f"{argument}={parent_ids[parent]}\n".encode())
+        if self.facts is not None:
+            digest.update(json.dumps(self.facts, sort_keys=True).encode())
         return digest.hexdigest()
 
     def inputs(self, parent_ids: Mapping[str, str]) -> dict[str, str]:
         """The same in parts, to tell later which of them changed: of each file and of each folder a sha256,
-        of each parent its id, by `ARG NAME`.
+        of each parent its id, by `ARG NAME`, and which cab it holds.
         """
         parts: dict[str, Any] = {}
         for name, path in self.files().items():
             parts.setdefault(name.partition("/")[0], hashlib.sha256()).update(_line(name, path))
         parents = {f"{ARG}{argument}": parent_ids[name] for argument, name in sorted(self.parents.items())}
-        return {**{name: part.hexdigest() for name, part in parts.items()}, **parents}
+        facts = {f"cab's {fact}": str(value) for fact, value in (self.facts or {}).get("cab", {}).items()}
+        return {**{name: part.hexdigest() for name, part in parts.items()}, **parents, **facts}
 
-    def context(self, host_files: Mapping[str, bytes]) -> bytes:
-        """The build context as a tar file: the folder's files, and `host/`. Times and owners are fixed."""
+    def context(
+        self, host_files: Mapping[str, bytes], made: Mapping[str, bytes] = MappingProxyType({})
+    ) -> bytes:
+        """The build context as a tar file: the input files, what is `made` for it, and `host/`. Times and
+        owners are fixed.
+        """
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w") as tar:
             for name, path in self.files().items():
                 _add(tar, name, path.read_bytes(), _mode(path))
+            for name, content in made.items():
+                _add(tar, name, content, 0o644)
             for name, content in sorted(host_files.items()):
                 _add(tar, f"{HOST_DIR}/{name}", content, 0o644)
         return buffer.getvalue()
@@ -126,7 +149,8 @@ def _add(tar: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
 
 
 def load_recipes(images_dir: Path, elsewhere: Path | None = None) -> dict[str, Recipe]:
-    """All images under `images_dir` and `elsewhere`, parents before children.
+    """All images under `images_dir` and `elsewhere`, parents before children; where `images_dir` has a
+    folder `cell`, each CLI's image for run-cell too.
 
     Raises InputError when a parent is missing or images stand on each other in a ring.
     """
@@ -136,6 +160,11 @@ def load_recipes(images_dir: Path, elsewhere: Path | None = None) -> dict[str, R
         for name, folder in fleet.folders.items()
         if (folder / DOCKERFILE).is_file()
     }
+    if carrier := recipes.get(cell.CELL):
+        recipes[cell.CELL] = replace(carrier, beside=cell.carried_files(images_dir.parent))
+        for name in fleet.runnable:
+            if name in recipes:
+                recipes[cell.child_name(name)] = _child(recipes[name], carrier.folder / cell.CHILD)
     for recipe in recipes.values():
         for argument, parent in recipe.parents.items():
             if parent != ROOT and parent not in recipes:
@@ -145,6 +174,34 @@ def load_recipes(images_dir: Path, elsewhere: Path | None = None) -> dict[str, R
                     mend=f"an ARG ahead of FROM names a parent: {', '.join(recipes)}",
                 )
     return {name: recipes[name] for name in _ordered(recipes)}
+
+
+def _child(of: Recipe, folder: Path) -> Recipe:
+    """The image for run-cell of a CLI."""
+    adapter = of.folder / ADAPTER
+    facts = {
+        "cli": of.name,
+        "cli_version": of.version,
+        **cell.cab_facts(folder.parents[2], adapter),
+    }
+    return Recipe(
+        name=cell.child_name(of.name),
+        folder=folder,
+        parents={"CLI": of.name, "CELL": cell.CELL},
+        stands_on=of.name,
+        adapter=of.adapter,
+        beside={f"cab/images/{of.name}/{ADAPTER}": adapter},
+        facts=facts,
+    )
+
+
+def with_children(recipes: Mapping[str, Recipe], names: Iterable[str]) -> list[str]:
+    """The names, and after each CLI's its image for run-cell."""
+    found: dict[str, None] = {}
+    for name in names:
+        child = cell.child_name(name)
+        found.update(dict.fromkeys([name, child] if child in recipes else [name]))
+    return list(found)
 
 
 def _load(fleet: Fleet, dockerfile: Path) -> Recipe:

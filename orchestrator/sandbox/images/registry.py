@@ -10,7 +10,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ from docker.models.images import Image
 
 from orchestrator.errors import CabError, InputError
 from orchestrator.sandbox.images.progress import Teller
-from orchestrator.sandbox.images.recipe import ROOT, Recipe, with_parents
+from orchestrator.sandbox.images.recipe import ROOT, Recipe, with_children, with_parents
 
 _HOST = r"(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\[[0-9a-fA-F:]+\])(?::\d+)?"
 _PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
@@ -69,8 +69,15 @@ def keep_digest(image: Image, repository: str) -> None:
     image.tag(repository, id_tag(str(image.id)))
 
 
-def with_root(recipes: Mapping[str, Recipe], names: Sequence[str] | None) -> list[str]:
-    """The named images (all when None) and all that they stand on, in building order."""
+def with_root(
+    recipes: Mapping[str, Recipe], names: Sequence[str] | None, locked: Collection[str] | None = None
+) -> list[str]:
+    """The named images (all when None) and all that they stand on, in building order; of each CLI its image
+    for run-cell too, where no lock is given or it is in that.
+    """
+    if names is not None:
+        children = with_children(recipes, names)
+        names = [name for name in children if name in names or locked is None or name in locked]
     wanted = with_parents(recipes, names)
     on_root = any(ROOT in recipe.parents.values() for recipe in wanted)
     return [*([ROOT] if on_root else []), *(recipe.name for recipe in wanted)]

@@ -1,0 +1,77 @@
+"""The images for `cab run-cell`: of each CLI's image a child that holds cab and the tasks as its last layers.
+
+`images/cell` is what the children get, and `images/cell/child` how; a child is named `<cli>+cell`. It is made
+again when anything changed that lies in it, and only then: its commit is the last that touched one of these.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from orchestrator import __version__
+from orchestrator.task_files import content_hash
+
+CELL = "cell"
+CHILD = "child"
+SUFFIX = "+cell"
+IMAGE_FILE = "cab/image.json"
+"""In a child's context: what `run-cell` reads there."""
+
+_CODE = ("orchestrator", "scorers")
+_DATA = ("plugins", "tasks")
+_LOCK = "requirements-cell.lock"
+
+
+def child_name(cli: str) -> str:
+    """The name, in images.lock, of a CLI's image for run-cell."""
+    return f"{cli}{SUFFIX}"
+
+
+def carried_files(repo: Path) -> dict[str, Path]:
+    """What `images/cell` takes from outside its folder, by path in the repository."""
+    found = {_LOCK: repo / _LOCK}
+    for part in (*_CODE, *_DATA):
+        for path in sorted((repo / part).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                found[path.relative_to(repo).as_posix()] = path
+    return found
+
+
+def carried_tasks(repo: Path) -> dict[str, str]:
+    """By name the digest of each task that `images/cell` takes. Raises InputError for a symbolic link."""
+    found = sorted(path.parent for path in (repo / "tasks").glob("*/*/task.toml"))
+    return {task.relative_to(repo / "tasks").as_posix(): content_hash(task) for task in found}
+
+
+def cab_facts(repo: Path, adapter: Path) -> dict[str, Any]:
+    """Which cab a child with this adapter holds: its version, the last commit that touched any of it, and
+    whether it differs from that commit. The last two are None outside a git checkout.
+    """
+    parts = [*_CODE, *_DATA, _LOCK, f"images/{CELL}"]
+    if adapter.is_relative_to(repo):
+        parts.append(adapter.relative_to(repo).as_posix())
+    commit = _git(repo, "log", "-1", "--format=%H", "--", *parts)
+    changed = _git(repo, "status", "--porcelain", "--", *parts) if commit else None
+    dirty = None if changed is None else changed != ""
+    return {"cab_version": __version__, "commit": commit or None, "dirty": dirty}
+
+
+def image_file(facts: Mapping[str, Any], *, parent_id: str, parent_tag: str, env: Sequence[str]) -> bytes:
+    """What a child says of itself. `env` is the environment that its CLI's image sets, as `NAME=value`."""
+    whole = {**facts, "parent_id": parent_id, "parent_tag": parent_tag, "env": dict(_variables(env))}
+    return json.dumps(whole, indent=1).encode() + b"\n"
+
+
+def _variables(env: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for line in env:
+        name, _, value = line.partition("=")
+        yield name, value
+
+
+def _git(repo: Path, *args: str) -> str | None:
+    done = subprocess.run(["git", *args], cwd=repo, capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else None

@@ -1,0 +1,72 @@
+"""Bind mounts without mounting: where nobody else uses a container, what is to be mounted is moved there."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from orchestrator.errors import EnvironmentFault
+from orchestrator.sandbox.contract import Mount
+
+
+@contextmanager
+def moved(mounts: Sequence[Mount]) -> Iterator[None]:
+    """Have each source at its target, and back at its place on the way out.
+
+    Raises EnvironmentFault where a target holds something already.
+    """
+    with ExitStack() as stack:
+        for mount in mounts:
+            target = Path(mount.target)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _clear(target)
+            _move(mount.source, target)
+            stack.callback(_move, target, mount.source)
+        yield
+
+
+def _clear(target: Path) -> None:
+    try:
+        target.rmdir()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise EnvironmentFault(
+            f"cannot be used as a place for a cell: {error.strerror}",
+            place=str(target),
+            mend="start a fresh container, with nothing mounted there",
+        ) from error
+
+
+def _move(source: Path, target: Path) -> None:
+    """Rename a directory; across file systems copy it, whatever is in it."""
+    try:
+        source.rename(target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        subprocess.run(["mv", "-T", "--", source, target], check=True, capture_output=True)
+
+
+def listed(directories: Sequence[str]) -> dict[str, set[str]]:
+    """The names in each of these directories that is there."""
+    return {path: set(os.listdir(path)) for path in directories if Path(path).is_dir()}  # noqa: PTH208
+
+
+def remove_new(before: dict[str, set[str]], uid: int) -> None:
+    """Remove what is new in these directories, and what belongs to `uid`."""
+    for directory, names in before.items():
+        with os.scandir(directory) as entries:
+            gone = [
+                entry.path
+                for entry in entries
+                if entry.name not in names or entry.stat(follow_symlinks=False).st_uid == uid
+            ]
+        if gone:
+            # A program, since an agent may have nested directories deeper than a recursion goes.
+            command = ["rm", "-rf", "--one-file-system", "--", *gone]
+            subprocess.run(command, check=True, capture_output=True)

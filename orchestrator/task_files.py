@@ -1,0 +1,34 @@
+"""The files of a task, and the digest by which a task is known wherever it lies."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from orchestrator.errors import InputError
+
+PROOF_FILE = "proof.json"
+
+
+def task_files(task: Path) -> Iterator[Path]:
+    """Every file of the task in directory `task`, in order of path; its proof and byte-code of a local run
+    are none. Raises InputError at a symbolic link.
+    """
+    for path in sorted(task.rglob("*")):
+        relative = path.relative_to(task)
+        if path.is_symlink():
+            raise InputError("is a symbolic link", place=str(path), mend="a task holds plain files only")
+        if path.is_file() and "__pycache__" not in relative.parts and relative != Path(PROOF_FILE):
+            yield path
+
+
+def content_hash(task: Path) -> str:
+    """`sha256:…` over path, executable bit and content of every file but the proof."""
+    digest = hashlib.sha256()
+    for path in task_files(task):
+        content = path.read_bytes()
+        kind = "x" if path.stat().st_mode & 0o100 else "-"
+        digest.update(f"{path.relative_to(task).as_posix()}\0{kind}\0{len(content)}\0".encode())
+        digest.update(content)
+    return f"sha256:{digest.hexdigest()}"
