@@ -23,15 +23,12 @@ from orchestrator.sandbox.images.progress import Progress, Teller, ignore
 from orchestrator.sandbox.images.recipe import BASE, ROOT, Recipe, with_children, with_parents
 from orchestrator.sandbox.images.root import BasePin, load_pin, make_root
 
-JOBS = 2
-"""Images that are built at a time, unless told otherwise."""
-
 
 def build(
     names: Sequence[str] | None = None,
     *,
     force: bool = False,
-    jobs: int = JOBS,
+    jobs: int = 1,
     on_progress: Callable[[Progress], None] = ignore,
     layout: Layout | None = None,
     client: docker.DockerClient | None = None,
