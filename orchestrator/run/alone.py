@@ -81,13 +81,14 @@ class Asked:
     def matrix(self) -> Matrix:
         """What a sweep of this one cell is. Raises InputError that names the mend."""
         day = datetime.now(UTC).date()
-        matrix = Matrix.of(self._spec(), f"cell-{day:%Y%m%d}", fleet=self.fleet)
+        matrix = Matrix.of(self.spec(), f"cell-{day:%Y%m%d}", fleet=self.fleet)
         chosen = [cell for cell in matrix.plan.cells if cell.key.run == self.run]
         if not chosen:
             raise InputError(matrix.plan.skipped[0][1], place=f"{self.cli} with {self.model}")
         return replace(matrix, plan=replace(matrix.plan, cells=(replace(chosen[0], order_index=0),)))
 
-    def _spec(self) -> SweepSpec:
+    def spec(self) -> SweepSpec:
+        """The same as a sweep file has it. Raises InputError; ValidationError for what no file may say."""
         adapter = self.fleet.adapter(self.cli)
         if adapter.uses_model:
             self._check_model()

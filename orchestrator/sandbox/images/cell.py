@@ -31,6 +31,11 @@ def child_name(cli: str) -> str:
     return f"{cli}{SUFFIX}"
 
 
+def has_all(repo: Path) -> bool:
+    """Whether a checkout, or what was installed of one, holds all that these images are made of."""
+    return all((repo / part).exists() for part in (*_CODE, *_DATA, _LOCK))
+
+
 def carried_files(repo: Path) -> dict[str, Path]:
     """What `images/cell` takes from outside its folder, by path in the repository."""
     found = {_LOCK: repo / _LOCK}

@@ -149,8 +149,8 @@ def _add(tar: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
 
 
 def load_recipes(images_dir: Path, elsewhere: Path | None = None) -> dict[str, Recipe]:
-    """All images under `images_dir` and `elsewhere`, parents before children; where `images_dir` has a
-    folder `cell`, each CLI's image for run-cell too.
+    """All images under `images_dir` and `elsewhere`, parents before children; and each CLI's for run-cell,
+    where all that it is made of lies beside `images_dir`.
 
     Raises InputError when a parent is missing or images stand on each other in a ring.
     """
@@ -160,7 +160,8 @@ def load_recipes(images_dir: Path, elsewhere: Path | None = None) -> dict[str, R
         for name, folder in fleet.folders.items()
         if (folder / DOCKERFILE).is_file()
     }
-    if carrier := recipes.get(cell.CELL):
+    carrier = recipes.pop(cell.CELL, None)
+    if carrier is not None and cell.has_all(images_dir.parent):
         recipes[cell.CELL] = replace(carrier, beside=cell.carried_files(images_dir.parent))
         for name in fleet.runnable:
             if name in recipes:
