@@ -78,7 +78,7 @@ def push(names: tuple[str, ...], registry: str, proprietary: bool, images_dir: P
 @click.option(
     "--lock",
     "lock_file",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
     metavar="FILE",
     help="Someone's images.lock, whose digests are pulled.",
 )

@@ -28,7 +28,8 @@ def relock(
 
     The named ones (all when None) and what they stand on. An image that the engine does not have keeps its
     place in images.lock, since it may be pulled by that.
-    Raises NotAllPulled where a named or an already locked image is not there.
+    Raises NotAllPulled where one that is named, or below it, or with no names one that was locked, is not
+    there.
     """
     layout = layout or Layout()
     recipes = layout.recipes
@@ -38,7 +39,7 @@ def relock(
     lacking: list[str] = []
     with layout.one_at_a_time():
         keeper = Keeper(layout, client)
-        asked = keeper.lock.images.keys() if names is None else set(wanted)
+        asked = keeper.lock.images.keys() if names is None else set(with_root(recipes, names, ()))
         for name in wanted:
             parents = recipes[name].parents.values() if name in recipes else ()
             if lacking_below := [parent for parent in parents if parent in lacking]:
