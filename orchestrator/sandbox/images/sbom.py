@@ -15,6 +15,7 @@ import tarfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from email.parser import HeaderParser
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
@@ -24,7 +25,7 @@ from orchestrator.errors import EnvironmentFault
 from orchestrator.sandbox.images import engine
 from orchestrator.sandbox.images.layout import Layout
 from orchestrator.sandbox.images.lock import LockedImage, version_number
-from orchestrator.sandbox.images.recipe import buildable
+from orchestrator.sandbox.images.recipe import ROOT, buildable
 
 FIND = r"""cd / && find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev \) -prune -o -type f \( \
 -path ./var/lib/dpkg/status -o -path './usr/share/doc/*/copyright' -o -path '*.dist-info/METADATA' \
@@ -61,7 +62,9 @@ def store(layout: Layout, client: docker.DockerClient, name: str, locked: Locked
             place=f"image {name}",
             mend=f"run `cab images build {buildable(name)}`, or `cab images pull` where it was pushed",
         )
-    found = read(client, locked.id, locked.versions)
+    below = stored(layout, locked.parent) if locked.parent else None
+    tools = {it.name: it.version for it in below or () if it.kind == TOOL}
+    found = read(client, locked.id, {} if name == ROOT else locked.versions, tools)
     path.parent.mkdir(parents=True, exist_ok=True)
     staged = path.with_suffix(".new")
     staged.write_text(json.dumps(document(locked, found), indent=1) + "\n", "utf-8")
@@ -80,11 +83,19 @@ def _end_of_name(image_id: str) -> str:
     return f"{image_id.removeprefix('sha256:')[:12]}.cdx.json"
 
 
-def read(client: docker.DockerClient, image_id: str, versions: Mapping[str, str]) -> list[Component]:
-    """What is in an image, in order; one without a shell holds no more than the tools of `versions`."""
+def read(
+    client: docker.DockerClient,
+    image_id: str,
+    versions: Mapping[str, str],
+    below: Mapping[str, str] = MappingProxyType({}),
+) -> list[Component]:
+    """What is in an image, in order: its packages, and the tools that told `versions`. One without a shell
+    has no packages, and nothing of the tools of the image `below` it either: it took single files.
+    """
     packed = engine.read_output(client, image_id, ["sh", "-c", FIND])
     found = set(_tools(versions))
     if packed:
+        found |= set(_tools({**below, **versions}))
         with tarfile.open(fileobj=io.BytesIO(base64.b64decode(packed)), mode="r:gz") as tar:
             found |= set(_packages(tar))
     return sorted(found, key=lambda it: (it.kind, it.name, it.version, it.licence or ""))

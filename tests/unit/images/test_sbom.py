@@ -83,11 +83,19 @@ def test_packages_are_read_by_name_version_and_licence() -> None:
     assert read(engine(lambda *_, **__: packed()), "sha256:a", {"agent": "agent v1.2.3 (x)"}) == FOUND
 
 
+def test_tools_of_the_image_below_are_in_it_too_unless_it_has_its_own() -> None:
+    found = read(
+        engine(lambda *_, **__: packed()), "sha256:a", {"agent": "1.2.3"}, {"go": "1.24", "agent": "1"}
+    )
+    assert found == [*FOUND, Component("tool", "go", "1.24")]
+
+
 def test_an_image_without_a_shell_has_its_tools_alone() -> None:
     def run(*_: Any, **__: Any) -> bytes:
         raise APIError('exec: "sh": executable file not found in $PATH')
 
-    assert read(engine(run), "sha256:a", {"sha256": "b4d5"}) == [Component("tool", "sha256", "b4d5")]
+    found = read(engine(run), "sha256:a", {"sha256": "b4d5"}, {"go": "1.24"})
+    assert found == [Component("tool", "sha256", "b4d5")]
 
 
 def test_a_document_says_which_image_it_is_of_and_is_read_as_it_was_written() -> None:
