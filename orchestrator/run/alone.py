@@ -103,7 +103,12 @@ class Asked:
                 if adapter.uses_model
                 else ()
             ),
-            endpoints={at.name: EndpointSpec(base_url=BaseUrl(url=at.base_url), wire=at.wire)} if at else {},
+            # It comes from the environment: what no file may hold, as a user and a password, may be in it.
+            endpoints=(
+                {at.name: EndpointSpec(base_url=BaseUrl.model_construct(url=at.base_url), wire=at.wire)}
+                if at
+                else {}
+            ),
             tasks=(self.task,),
             stacks=(self.stack,) if self.stack else ("factory",),
             runs=self.run,
@@ -114,6 +119,9 @@ class Asked:
 
     def _check_model(self) -> None:
         place = f"model {self.model}"
+        if self.model == NO_MODEL:
+            mend = f"name one, or {next(iter(EMBEDDED_MODELS))}"
+            raise InputError(f"{self.cli} asks a model", place=place, mend=mend)
         if self.model.startswith(LOCAL):
             mend = "run it in a sweep, or give the URL of a server of it as the endpoint"
             raise InputError("a local model is served to sweeps alone", place=place, mend=mend)

@@ -1,7 +1,6 @@
-"""What a hostile CLI does in a container that it shares with cab: looks for what is kept from it, attacks cab,
-and leaves processes and files behind. Run as `python3 -c` with the markers of secrets, encoded; prints JSON.
-
-Also run as root, where all of it has to be found.
+"""What a hostile CLI does in a container that it shares with cab: looks for what is kept from it, attacks
+cab, and leaves processes and files behind. Run as `python3 -c` with the encoded markers of secrets; prints
+JSON. Also run as root, where all of it has to be found.
 """
 
 import base64
@@ -118,8 +117,7 @@ def attach(pid):
 
 
 def write(path):
-    with open(path, "w") as file:
-        file.write("planted")
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666))
     return "written"
 
 
@@ -136,9 +134,7 @@ if LEAVE:
         "kill": sorted({str(attempt(lambda pid=pid: os.kill(pid, signal.SIGKILL))) for pid in others}),
         "ptrace": sorted({str(attempt(lambda pid=pid: attach(pid))) for pid in others}),
         "ptrace of its own": attempt(lambda: attach(child)),
-        "list": {
-            path: attempt(lambda path=path: os.listdir(path)) for path in ("/opt/cab", "/var/tmp", "/root")
-        },
+        "list": {path: attempt(lambda path=path: os.listdir(path)) for path in ("/opt/cab", "/root")},
         "credential": [attempt(lambda c=c: call(c)) for c in (os.environ["KEY"], "sk-guessed", "")],
         "connect": attempt(
             lambda: socket.create_connection(("127.0.0.1", int(os.environ["OTHER_PORT"])), 2) and "connected"

@@ -1,5 +1,5 @@
-"""A hostile CLI in the container that it shares with cab and its grader (`cab run-cell`): it finds neither key nor
-tests nor solution, and nothing of it is left when the tests come.
+"""A hostile CLI in the container that it shares with cab and the tests (`cab run-cell`): it finds neither key
+nor tests nor solution, and nothing of it is left when the tests come.
 
 The same search as root finds all of them, so that a search which cannot find is no proof.
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import secrets
 import subprocess
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,14 +47,14 @@ echo "cab: $(ls /opt/cab 2>&1)"
 echo "solution: $(ls -d /solution 2>&1)"
 echo "home: $(ls -d /home/agent 2>&1)"
 sleep 2
-echo 0 >/logs/verifier/reward.txt
+exec cab-tests unittest
 """
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What the thief said, what the same search found as root, what the tests saw, and which users had processes
-    at the same moment.
+    """What the thief said, what the same search found as root, what the tests saw, and which users had
+    processes at the same moment.
     """
 
     thief: dict[str, Any]
@@ -76,7 +76,7 @@ def users_of(name: str) -> frozenset[str]:
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     place, marks = tmp_path_factory.mktemp("thief"), {kind: f"sk-{secrets.token_hex(16)}" for kind in KINDS}
     encoded = json.dumps(
         {kind: base64.b64encode(mark.encode()).decode()[::-1] for kind, mark in marks.items()}
@@ -98,7 +98,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
         "out": "/out",
     }
     volumes = [word for file, target in mounts.items() for word in ("-v", f"{place / file}:{target}")]
-    image = load_lock(REPO / "images.lock").image("noop").cell
+    image = os.environ.get("CAB_TEST_CELL_IMAGE") or load_lock(REPO / "images.lock").image("noop").cell
     cell = ["run-cell", "--tui", "noop", "--model", "vendor/model", "--task", TASK, "--json"]
     environment = ["-e", f"CAB_KEY={marks['key']}", "-e", "CAB_ENDPOINT=http://127.0.0.1:9/v1"]
     running = subprocess.Popen(
@@ -126,7 +126,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
     record = json.loads(printed)
     [log] = (place / "out").glob("**/stdout.log")
     tests = json.loads((log.parent / "evidence.json").read_text())["evidence"]["verification"]["stdout_tail"]
-    yield Seen(json.loads(log.read_text()), root, tests, users, record, place / "out")
+    return Seen(json.loads(log.read_text()), root, tests, users, record, place / "out")
 
 
 def test_it_finds_nothing_that_is_kept_from_it(seen: Seen) -> None:
@@ -147,10 +147,7 @@ def test_its_attacks_come_to_nothing(seen: Seen) -> None:
     assert attacks["others"] >= 2
     assert attacks["kill"] == attacks["ptrace"] == ["PermissionError"]
     assert attacks["ptrace of its own"] == "attached"
-    assert (
-        set(attacks["list"].values()) == {"PermissionError"}
-        or attacks["list"]["/opt/cab"] == "PermissionError"
-    )
+    assert attacks["list"] == {"/opt/cab": "PermissionError", "/root": "PermissionError"}
     assert attacks["credential"] == [200, 401, 401]
     assert attacks["become root"] == "PermissionError"
     assert attacks["setuid programs"] > 0
@@ -171,8 +168,7 @@ def test_it_connects_to_the_gateway_alone_and_writes_where_it_may_alone(seen: Se
 
 def test_nothing_of_it_is_left_for_the_tests(seen: Seen) -> None:
     said = dict(line.split(": ", 1) for line in seen.tests.splitlines() if ": " in line)
-    assert "planted" not in seen.tests
-    assert said["found"].split() == ["/dev/mqueue:", "/dev/shm:", "/tmp:"]
+    assert not {"planted", "link", "fifo", "stolen"} & set(said["found"].split())
     assert said["shared memory"] == "1"  # the heading
     assert "1000" not in said["users"].split()
     assert "1001" in said["users"].split()

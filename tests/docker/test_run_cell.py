@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
-from command import PYTHON_TASK, REPO, Cab
+from command import PYTHON_TASK, REPO, Cab, serving
 from one_container import assert_reproduced, printed_line, run_line, timeless
 
 from orchestrator.sandbox.images import load_lock
+from orchestrator.task_files import content_hash
 
+KEY = f"sk-{secrets.token_urlsafe(24)}"
 NOOP = ("--tui", "noop", "--task", PYTHON_TASK)
 
 
@@ -71,8 +75,6 @@ def test_a_task_that_the_image_has_not_is_mounted(cab: Cab, tmp_path: Path) -> N
     hidden = tasks / PYTHON_TASK / "tests" / "test.sh"
     hidden.write_text(f"{hidden.read_text()}# another than the image's\n")
     proof = tasks / PYTHON_TASK / "proof.json"
-    from orchestrator.task_files import content_hash
-
     said = json.loads(proof.read_text())
     proof.write_text(json.dumps({**said, "content_hash": content_hash(tasks / PYTHON_TASK)}))
     with Cab.own() as other:
@@ -105,6 +107,44 @@ def test_all_evidence_is_given_to_the_owner_of_out(tmp_path: Path) -> None:
         assert again["differences"] == {}
         assert "run it again: by the command" in cab.start("cell", "show", cell).end(0).out
     assert "is there already" in refused("run-cell", *NOOP, options=("-v", f"{out}:/out"))
+
+
+def answered(_: int, headers: Mapping[str, str]) -> tuple[int, bytes]:
+    """A stream of one word, for whoever has the key."""
+    if headers["Authorization"] != f"Bearer {KEY}":
+        return 401, b"{}"
+    head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "stub-1"}
+    usage = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
+    parts: list[dict[str, Any]] = [
+        {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "done"}, "finish_reason": None}]},
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+        {"choices": [], "usage": usage},
+    ]
+    lines = [b"data: " + json.dumps(head | part).encode() + b"\n\n" for part in parts]
+    return 200, b"".join([*lines, b"data: [DONE]\n\n"])
+
+
+def test_a_model_at_an_endpoint_is_asked_with_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = (
+        f"docker run --rm --network host -e CAB_ENDPOINT -e CAB_KEY {image('opencode')} run-cell "
+        f"--tui opencode --model stub-model --task {PYTHON_TASK} --temperature 0.5 "
+        "--price input=1,output=2 --json"
+    )
+    monkeypatch.setenv("CAB_KEY", KEY)
+    with serving(answered) as endpoint:
+        monkeypatch.setenv("CAB_ENDPOINT", endpoint.url)
+        shown = run_line(command, cwd=tmp_path)
+    assert KEY not in shown
+    record = json.loads(shown)
+    identity, tokens = record["identity"], record["scores"]["tokens"]
+    assert (identity["model"], identity["model_build_id"]) == ("stub-model", "stub-1")
+    assert identity["settings_set"] == {"temperature": 0.5}
+    assert tokens["prompt_tokens"] == 7 * endpoint.calls
+    assert tokens["cost_usd"] == pytest.approx(endpoint.calls * (7 + 2 * 2) / 1e6)
+    assert record["claim"]["level"] == "provisional"
+    assert "single container" in record["claim"]["reasons"][0]
 
 
 @pytest.mark.parametrize(

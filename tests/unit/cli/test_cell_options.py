@@ -52,6 +52,7 @@ def test_what_a_scripted_model_does_not_heed_is_refused(words: list[str]) -> Non
         ({"task": "polyglot/python-revers"}, "did you mean 'polyglot/python-reverse-string'"),
         ({"model": "embedded/referense"}, "did you mean 'embedded/reference'"),
         ({"model": "local/x"}, "local model"),
+        ({"model": "none"}, "opencode asks a model"),
         ({"model": "a b"}, "^--model: .*character that no name may hold"),
         ({"task": "poly glot"}, "^--task: "),
         ({"timeout_s": -1.0}, "^--timeout: "),

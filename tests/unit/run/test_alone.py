@@ -1,4 +1,4 @@
-"""One cell in place, without a sweep: the stages of every cell, and a record that claims no more than that."""
+"""One cell in place, without a sweep: the stages of every cell, and a record that claims no more."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def test_all_that_a_sweep_set_is_read_back_as_it_was() -> None:
         source="x",
     )
     docker, asked = read_back(
-        command(reproduce(of, Asked("messages", price, timeout_s=1234567.5, require_tokens=True), IMAGE))
+        command(reproduce(of, Asked("messages", price, timeout_s=604799.5, require_tokens=True), IMAGE))
     )
     assert docker[3:] == [
         *("--memory", str(1 << 31), "--cpus", "1.5", "--pids-limit", "99"),
@@ -122,7 +122,7 @@ def test_all_that_a_sweep_set_is_read_back_as_it_was() -> None:
     assert asked.settings.given() == of.settings_set
     assert asked.price is not None
     assert asked.price.rates == price.rates
-    assert (asked.limits.tokens, asked.limits.usd, asked.timeout_s) == (5000, 0.25, 1234567.5)
+    assert (asked.limits.tokens, asked.limits.usd, asked.timeout_s) == (5000, 0.25, 604799.5)
     assert asked.require == ("tokens.wire",)
     assert asked.endpoint is not None
     assert asked.endpoint.wire == "messages"
@@ -142,6 +142,15 @@ def test_a_command_goes_by_manifest_digest_once_its_image_was_pushed(tmp_path: P
     assert as_pushed(found, lock) == found
     lock.write_text("[]")
     assert as_pushed(found, lock) == found
+
+
+def test_it_is_printed_on_a_line_of_its_own_with_what_speaks_against_it() -> None:
+    record = cell_record(CellKey("opencode", "openai/gpt", TASK))
+    assert one_container(record) is None
+    found = reproduce(identity(), Asked(wire="chat"), IMAGE)
+    head, line = str(one_container(record.model_copy(update={"reproduce": found}))).splitlines()
+    assert NOT_PUSHED in head
+    assert line == f"  {found.command}"
 
 
 def test_a_record_keeps_it_and_older_records_are_read() -> None:
