@@ -14,6 +14,7 @@ from typing import Any
 
 import docker
 from docker.errors import APIError, ContainerError, DockerException, ImageNotFound, NotFound
+from docker.models.containers import Container
 from docker.models.images import Image
 from requests.exceptions import RequestException
 
@@ -212,32 +213,36 @@ def manifests(image: Image) -> dict[str, str]:
     return {name: digest for name, digest in references if not name.startswith("cab/")}
 
 
-def read_output(client: docker.DockerClient, image_id: str, argv: list[str]) -> bytes:
-    """What a command in an image prints, run as root without a network and without other capabilities than to
-    read every file; nothing, where the image does not hold it. Text: the engine's logs are.
+def run_and_copy_out(client: docker.DockerClient, image_id: str, argv: list[str], made: str) -> bytes | None:
+    """The content of the file that a command makes in an image's container, run as root without a network and
+    without other capabilities than to read every file; None, where the image does not hold the command.
 
-    Raises EnvironmentFault where it fails.
+    Not what it prints: of that the engine's logs may lack the end. Raises EnvironmentFault where it fails.
     """
+    container = client.containers.create(
+        image_id,
+        argv,
+        entrypoint=[],
+        user="0:0",
+        network_mode="none",
+        cap_drop=["ALL"],
+        cap_add=["DAC_READ_SEARCH"],
+        security_opt=["no-new-privileges"],
+    )
     try:
-        output: bytes = client.containers.run(
-            image_id,
-            argv,
-            entrypoint=[],
-            remove=True,
-            user="0:0",
-            network_mode="none",
-            read_only=True,
-            cap_drop=["ALL"],
-            cap_add=["DAC_READ_SEARCH"],
-            security_opt=["no-new-privileges"],
-        )
+        container.start()
+        status = container.wait()["StatusCode"]
+        if status != 0:
+            raise EnvironmentFault(
+                f"`{argv[0]}` ends with {status}", place=image_id, mend="see its Dockerfile"
+            )
+        return _file_in(container, made, image_id)
     except APIError as error:
         if "executable file not found" in str(error) or "no such file or directory" in str(error):
-            return b""
+            return None
         raise EnvironmentFault(f"`{argv[0]}` cannot be run: {error}", place=image_id) from error
-    except ContainerError as error:
-        raise EnvironmentFault(f"`{argv[0]}` fails: {error}", place=image_id) from error
-    return output
+    finally:
+        container.remove(force=True)
 
 
 def read_versions(client: docker.DockerClient, image_id: str, parent_id: str | None) -> dict[str, str]:
@@ -281,14 +286,18 @@ def copy_out(client: docker.DockerClient, image_id: str, source: str) -> bytes:
     """The content of one file of an image. Raises EnvironmentFault when it is not there."""
     container = client.containers.create(image_id, command=[source], network_mode="none")
     try:
-        stream, _ = container.get_archive(source)
-        with tarfile.open(fileobj=io.BytesIO(b"".join(stream))) as tar:
-            member = tar.next()
-            file = tar.extractfile(member) if member else None
-            if file is None:
-                raise EnvironmentFault(f"{source} is not a file", place=image_id)
-            return file.read()
+        return _file_in(container, source, image_id)
     except NotFound:
         raise EnvironmentFault(f"holds no {source}", place=image_id, mend="see its Dockerfile") from None
     finally:
         container.remove(force=True)
+
+
+def _file_in(container: Container, source: str, image_id: str) -> bytes:
+    stream, _ = container.get_archive(source)
+    with tarfile.open(fileobj=io.BytesIO(b"".join(stream))) as tar:
+        member = tar.next()
+        file = tar.extractfile(member) if member else None
+        if file is None:
+            raise EnvironmentFault(f"{source} is not a file", place=image_id)
+        return file.read()

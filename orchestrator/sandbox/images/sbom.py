@@ -7,7 +7,6 @@ put there, and what was compiled into a binary, are in no list. Kept as CycloneD
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 import re
@@ -29,7 +28,7 @@ from orchestrator.sandbox.images.recipe import ROOT, buildable
 
 FIND = r"""cd / && find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev \) -prune -o -type f \( \
 -path ./var/lib/dpkg/status -o -path './usr/share/doc/*/copyright' -o -path '*.dist-info/METADATA' \
--o -path '*/node_modules/*/package.json' \) -print0 | tar -cz --null -T - | base64"""
+-o -path '*/node_modules/*/package.json' \) -print0 | tar -czf /cab.tar.gz --null -T -"""
 """What is run in an image, as root without a network: what its packages say of themselves, as a tar file."""
 
 TOOL = "tool"
@@ -92,11 +91,11 @@ def read(
     """What is in an image, in order: its packages, and the tools that told `versions`. One without a shell
     has no packages, and nothing of the tools of the image `below` it either: it took single files.
     """
-    packed = engine.read_output(client, image_id, ["sh", "-c", FIND])
+    packed = engine.run_and_copy_out(client, image_id, ["sh", "-c", FIND], "/cab.tar.gz")
     found = set(_tools(versions))
-    if packed:
+    if packed is not None:
         found |= set(_tools({**below, **versions}))
-        with tarfile.open(fileobj=io.BytesIO(base64.b64decode(packed)), mode="r:gz") as tar:
+        with tarfile.open(fileobj=io.BytesIO(packed), mode="r:gz") as tar:
             found |= set(_packages(tar))
     return sorted(found, key=lambda it: (it.kind, it.name, it.version, it.licence or ""))
 

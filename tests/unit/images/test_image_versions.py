@@ -45,17 +45,18 @@ class Engine:
         self.built = 0
         self.api = SimpleNamespace(build=self._build)
         self.images = SimpleNamespace(get=self._get, list=lambda **_: [])
-        self.containers = SimpleNamespace(run=self._run)
+        self.containers = SimpleNamespace(run=lambda *_, **__: self.told, create=self._create)
 
     def _build(self, **options: Any) -> Iterator[dict[str, Any]]:
         assert not options.get("tag")
         self.built += 1
         yield {"aux": {"ID": BUILT}}
 
-    def _run(self, _: str, command: list[str], **__: Any) -> bytes:
-        if command[0] == "sh":
+    def _create(self, *_: Any, **__: Any) -> Any:
+        def start() -> None:
             raise APIError('exec: "sh": executable file not found in $PATH')
-        return self.told
+
+        return SimpleNamespace(start=start, remove=lambda **_: None)
 
     def _get(self, name: str) -> Any:
         if not self.built or name not in (BUILT, *self.tags):

@@ -30,7 +30,7 @@ class Engine:
         self.made: dict[str, list[str]] = {}
         self.api = SimpleNamespace(build=self._build)
         self.images = SimpleNamespace(get=self._get, list=lambda **_: [])
-        self.containers = SimpleNamespace(run=self._run)
+        self.containers = SimpleNamespace(create=self._create)
 
     def _build(self, *, fileobj: Any, **_: Any) -> Iterator[dict[str, Any]]:
         name = next(name for name in NAMES if f"NAME={name}\n".encode() in fileobj.getvalue())
@@ -55,8 +55,11 @@ class Engine:
                 return SimpleNamespace(id=image_id, tags=tags, tag=tags.append, labels={}, attrs=attributes)
         raise ImageNotFound(name)
 
-    def _run(self, *_: Any, **__: Any) -> bytes:
-        raise APIError('exec: "sh": executable file not found in $PATH')
+    def _create(self, *_: Any, **__: Any) -> Any:
+        def start() -> None:
+            raise APIError('exec: "sh": executable file not found in $PATH')
+
+        return SimpleNamespace(start=start, remove=lambda **_: None)
 
 
 NAMES = ("base", "one", "two", "three")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 import tarfile
+from collections.abc import Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from docker.errors import APIError
 
+from orchestrator.errors import EnvironmentFault
 from orchestrator.sandbox.images import LockedImage
 from orchestrator.sandbox.images.sbom import Component, components, differences, document, read
 
@@ -53,18 +54,31 @@ FOUND = [
 ]
 
 
-def packed() -> bytes:
+def tar_of(files: Mapping[str, bytes], mode: Literal["w", "w:gz"]) -> bytes:
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
-        for name, text in FILES.items():
+    with tarfile.open(fileobj=buffer, mode=mode) as tar:
+        for name, content in files.items():
             member = tarfile.TarInfo(name)
-            member.size = len(text)
-            tar.addfile(member, io.BytesIO(text.encode()))
-    return base64.encodebytes(buffer.getvalue())
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()
 
 
-def engine(run: Any) -> Any:
-    return SimpleNamespace(containers=SimpleNamespace(run=run))
+def engine(*, shell: bool = True, status: int = 0) -> Any:
+    """An engine whose containers make the archive of FILES, where their image has a shell."""
+
+    def start() -> None:
+        if not shell:
+            raise APIError('exec: "sh": executable file not found in $PATH')
+
+    made = tar_of({name: text.encode() for name, text in FILES.items()}, "w:gz")
+    container = SimpleNamespace(
+        start=start,
+        wait=lambda: {"StatusCode": status},
+        get_archive=lambda path: (iter([tar_of({path: made}, "w")]), {}),
+        remove=lambda **_: None,
+    )
+    return SimpleNamespace(containers=SimpleNamespace(create=lambda *_, **__: container))
 
 
 def locked() -> LockedImage:
@@ -80,22 +94,22 @@ def locked() -> LockedImage:
 
 
 def test_packages_are_read_by_name_version_and_licence() -> None:
-    assert read(engine(lambda *_, **__: packed()), "sha256:a", {"agent": "agent v1.2.3 (x)"}) == FOUND
+    assert read(engine(), "sha256:a", {"agent": "agent v1.2.3 (x)"}) == FOUND
 
 
 def test_tools_of_the_image_below_are_in_it_too_unless_it_has_its_own() -> None:
-    found = read(
-        engine(lambda *_, **__: packed()), "sha256:a", {"agent": "1.2.3"}, {"go": "1.24", "agent": "1"}
-    )
+    found = read(engine(), "sha256:a", {"agent": "1.2.3"}, {"go": "1.24", "agent": "1"})
     assert found == [*FOUND, Component("tool", "go", "1.24")]
 
 
 def test_an_image_without_a_shell_has_its_tools_alone() -> None:
-    def run(*_: Any, **__: Any) -> bytes:
-        raise APIError('exec: "sh": executable file not found in $PATH')
-
-    found = read(engine(run), "sha256:a", {"sha256": "b4d5"}, {"go": "1.24"})
+    found = read(engine(shell=False), "sha256:a", {"sha256": "b4d5"}, {"go": "1.24"})
     assert found == [Component("tool", "sha256", "b4d5")]
+
+
+def test_an_image_that_cannot_be_read_is_a_fault() -> None:
+    with pytest.raises(EnvironmentFault, match=r"sha256:a: `sh` ends with 2"):
+        read(engine(status=2), "sha256:a", {})
 
 
 def test_a_document_says_which_image_it_is_of_and_is_read_as_it_was_written() -> None:
