@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import scorers
+from orchestrator.adapter import Adapter
 from orchestrator.plan.expand import PlannedCell
+from orchestrator.plan.plugin import Plugin
 from orchestrator.plan.stack import would_apply
 from orchestrator.run.bench import Bench
 from orchestrator.run.cell import CellResult
@@ -111,7 +113,13 @@ def _identity(bench: Bench, cell: PlannedCell, result: CellResult, build_id: str
         behaviour_mode="stack" if plugins else "factory",
         rules_file=Rules.of(adapter, plugins).read_from(task.workdir),
         plugins=tuple(
-            UsedPlugin(name=it.name, kind=it.kind, digest=it.digest, skipped=skipped.get(it.name))
+            UsedPlugin(
+                name=it.name,
+                kind=it.kind,
+                digest=it.digest,
+                skipped=skipped.get(it.name),
+                offered=_offered(it, result, adapter) if it.name not in skipped else None,
+            )
             for it in plugins
         ),
         plugin_env_keys=applied.env_keys,
@@ -149,6 +157,15 @@ def _identity(bench: Bench, cell: PlannedCell, result: CellResult, build_id: str
         machine_load=result.load,
         exit_code=end.exit_code if end else None,
     )
+
+
+def _offered(plugin: Plugin, result: CellResult, adapter: Adapter) -> bool | None:
+    """Whether a tool of an MCP server reached the model; None of no server, where no model was asked, and
+    where none was named by a CLI that need not name it.
+    """
+    if plugin.kind != "mcp" or not result.evidence.calls or adapter.mcp is None:
+        return None
+    return True if plugin.name in result.offered else False if adapter.mcp.named else None
 
 
 def _build_id(calls: Sequence[ModelCall]) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
 import docker
@@ -102,7 +101,5 @@ def _in_engine(client: docker.DockerClient, name: str, locked: LockedImage, layo
 
 
 def _mend(name: str, layout: Layout) -> str:
-    folder = layout.fleet.folders.get(name.removesuffix(cell.SUFFIX))
-    elsewhere = folder is not None and folder.parent != layout.images
-    option = f" --images-dir {shlex.quote(str(layout.elsewhere))}" if elsewhere else ""
-    return f"run `cab images build {buildable(name)}{option}`"
+    # A CLI's image for run-cell is built with the CLI's own.
+    return f"run `{layout.fleet.build_command([buildable(name).removesuffix(cell.SUFFIX)])}`"
