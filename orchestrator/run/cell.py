@@ -282,13 +282,9 @@ class CellRun:
 
     def _mounts(self, scratch: Path) -> list[Mount]:
         """Workdir and HOME, and for a baseline the solution."""
-        mounts = [
-            Mount(scratch / "workdir", WORKDIR, read_only=False),
-            Mount(scratch / "home", HOME, read_only=False),
-        ]
-        if self._adapter.needs_solution:
-            mounts.append(Mount(scratch / "solution", SOLUTION))
-        return mounts
+        solution = [Mount(scratch / "solution", SOLUTION)] if self._adapter.needs_solution else []
+        places = (("workdir", WORKDIR), ("home", HOME))
+        return [*(Mount(scratch / name, target, read_only=False) for name, target in places), *solution]
 
     def _agent_spec(self, scratch: Path, launch: Launch) -> ContainerSpec:
         mounts = self._mounts(scratch)

@@ -104,13 +104,10 @@ def tags_of(pins: Mapping[str, str], lock_file: Path) -> dict[str, str]:
 
 def cell_images(pins: Mapping[str, str], lock_file: Path) -> dict[str, CellImage]:
     """By CLI the image for run-cell that stands on its pinned one; without those that are not built of it."""
+    from orchestrator.sandbox.images import known_lock
     from orchestrator.sandbox.images.cell import CELL, child_name
-    from orchestrator.sandbox.images.lock import load_lock
 
-    try:
-        locked = load_lock(lock_file).images
-    except EnvironmentFault:
-        return {}
+    locked = known_lock(lock_file).images
     carrier, found = locked.get(CELL), {}
     for name, pin in pins.items():
         child = locked.get(child_name(name))
