@@ -3,7 +3,8 @@
 CabError                 something a person can mend; printed as one line, never as a traceback
 ├── InputError           a sweep, task or argument is wrong (exit code 2)
 ├── EnvironmentFault     engine, image, permission or disk is missing (exit code 2)
-│   └── NotAllBuilt      some images could not be built, the others are (exit code 1)
+│   ├── NotAllBuilt      some images could not be built, the others are (exit code 1)
+│   └── NotAllPulled     some images could not be pulled or found, the others are (exit code 1)
 ├── PinMismatch          another image digest than the pinned one would run (exit code 2)
 ├── StoreError           a results directory cannot be read or written (exit code 2)
 │   └── NewerThanCab     a newer cab wrote it
@@ -43,6 +44,12 @@ class EnvironmentFault(CabError):
 
 class NotAllBuilt(EnvironmentFault):
     """Some images could not be built. What does not stand on them is built."""
+
+    exit_code = 1
+
+
+class NotAllPulled(EnvironmentFault):
+    """Some images are in no registry or engine, or do not fit this checkout. The others are locked."""
 
     exit_code = 1
 

@@ -1,12 +1,13 @@
-"""How a build of images is shown: a live view in a terminal, plain lines elsewhere. All of it on stderr."""
+"""How a build, push or pull of images is shown: live in a terminal, line by line elsewhere. All on stderr."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -23,21 +24,50 @@ _STEP = re.compile(r"Step (\d+/\d+) : (.*)", re.DOTALL)
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
-class BuildView:
-    """Shows the progress of `orchestrator.sandbox.images.build`.
+class Words(NamedTuple):
+    """What is done with images, in the words of its lines."""
 
-    In a terminal a line tells how many images are through, since when and, where each of the rest was built
-    here before, how long they will take; two more the image, how long it has taken, its step and what that
-    printed last. They are never wider than the terminal. What is done stays above them, as elsewhere.
+    doing: str = "building"
+    done: str = "built as"
+    undone: str = "not built"
+    unchanged: str = "up to date"
+
+
+PUSHING = Words("pushing", "pushed as", "not pushed")
+PULLING = Words("pulling", "pulled as", "not pulled")
+LOCKING = Words(undone="not locked", unchanged="locked")
+
+
+@dataclass
+class _UnderWay:
+    at: int
+    since: float
+    step: str = ""
+    output: str = ""
+
+
+class BuildView:
+    """Shows the progress of images that are built, pushed or pulled, several at a time.
+
+    In a terminal a line tells which of the images are under way, since when and, where each of the rest was
+    built here before, how long they will take; two more for each its name, how long it has taken, its step
+    and what that printed last. They are never wider than the terminal. What is done stays above them, as
+    elsewhere.
     """
 
-    def __init__(self, out: Console | None = None, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        out: Console | None = None,
+        now: Callable[[], float] = time.monotonic,
+        words: Words = Words(),  # noqa: B008 - it cannot be changed
+    ) -> None:
         self._out = out or console(stderr=True)
         self._now = now
+        self._words = words
         self._spinner = Spinner("dots")
-        self._image = self._step = self._output = ""
-        self._start = self._since = now()
-        self._at = self._of = 0
+        self._under_way: dict[str, _UnderWay] = {}
+        self._start = self._left_at = now()
+        self._of = 0
         self._failed: list[str] = []
         self._left_s: float | None = None
         # Transient: what is under way is stale once the build ends.
@@ -54,55 +84,64 @@ class BuildView:
         self._live.stop()
         # One alone is what the command itself ends with.
         for failed in self._failed if len(self._failed) > 1 else ():
-            self._out.print(f"  not built: {safe_line(failed, 1000)}", soft_wrap=True)
+            self._out.print(f"  {self._words.undone}: {safe_line(failed, 1000)}", soft_wrap=True)
 
     def __rich__(self) -> Group | Text:
-        image, step, output = self._image, self._step, self._output
-        if not image:
+        under_way = list(self._under_way.items())  # another thread may tell of more
+        if not under_way:
             return Text("looking at images")
-        line = Table.grid(padding=(0, 1))
-        line.add_column()
-        line.add_column(no_wrap=True, overflow="ellipsis")
-        line.add_row(self._spinner, f"{image}  {clock(self._now() - self._since)}  {step}")
-        whole = Text(self._whole(), no_wrap=True, overflow="ellipsis")
-        return Group(whole, line, Text(f"    {output}", style="dim", no_wrap=True, overflow="ellipsis"))
+        lines: list[Table | Text] = []
+        for name, image in under_way:
+            line = Table.grid(padding=(0, 1))
+            line.add_column()
+            line.add_column(no_wrap=True, overflow="ellipsis")
+            line.add_row(self._spinner, f"{name}  {clock(self._now() - image.since)}  {image.step}")
+            lines.append(line)
+            lines.append(Text(f"    {image.output}", style="dim", no_wrap=True, overflow="ellipsis"))
+        places = [image.at for _, image in under_way]
+        whole = Text(self._whole(places), no_wrap=True, overflow="ellipsis")
+        return Group(whole, *lines)
 
-    def _whole(self) -> str:
+    def _whole(self, places: Sequence[int]) -> str:
         """How far all images are."""
-        said = f"image {self._at} of {self._of}, {clock(self._now() - self._start)}"
+        which = f"image{'s' if len(places) > 1 else ''} {' and '.join(map(str, places))}"
+        said = f"{which} of {self._of}, {clock(self._now() - self._start)}"
         if self._left_s is None:
             return said
-        left = self._left_s - (self._now() - self._since)
+        left = self._left_s - (self._now() - self._left_at)
         return f"{said}, about {clock(left)} left" if left > 0 else said
 
     def show(self, progress: Progress) -> None:
         """Show one event."""
         name, detail = progress.image, progress.detail
-        self._at, self._of, self._left_s = progress.at, progress.of, progress.left_s
+        self._of = progress.of
+        if progress.left_s != self._left_s:
+            self._left_s, self._left_at = progress.left_s, self._now()
         place = f"{progress.at}/{progress.of} " if progress.of else ""
+        took = clock(progress.seconds)
         match progress.event:
             case "current":
-                self._done(f"{place}{name}: up to date ({detail})")
+                self._done(name, f"{place}{name}: {self._words.unchanged} ({detail})")
             case "started":
-                self._image, self._step, self._output, self._since = name, "", "", self._now()
-                self._plain(f"{place}{name}: building")
+                self._under_way[name] = _UnderWay(progress.at, self._now())
+                self._plain(f"{place}{name}: {self._words.doing}")
             case "step":
-                self._step, self._output = _step(detail), ""
-                self._plain(f"{name}: {clock(progress.seconds)}: {self._step}")
+                self._under_way[name].step, self._under_way[name].output = _step(detail), ""
+                self._plain(f"{name}: {took}: {_step(detail)}")
             case "output":
-                self._output = safe_line(_COLOURS.sub("", detail))
+                self._under_way[name].output = safe_line(_COLOURS.sub("", detail))
             case "built":
-                self._done(f"{place}{name}: built as {detail} in {clock(progress.seconds)}")
+                self._done(name, f"{place}{name}: {self._words.done} {detail} in {took}")
             case "failed":
                 for line in progress.tail:
                     self._out.print(safe_line(f"  | {_COLOURS.sub('', line)}"), soft_wrap=True)
-                self._done(f"{place}{name}: failed after {clock(progress.seconds)}")
+                self._done(name, f"{place}{name}: failed after {took}")
                 self._failed.append(f"{name}: {detail}")
             case "passed_over":
-                self._done(f"{place}{name}: not built: {safe_line(detail)}")
+                self._done(name, f"{place}{name}: {self._words.undone}: {safe_line(detail)}")
 
-    def _done(self, text: str) -> None:
-        self._image = ""
+    def _done(self, name: str, text: str) -> None:
+        self._under_way.pop(name, None)
         self._out.print(f"  {text}", soft_wrap=True)
 
     def _plain(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""`cab images`: build, list and verify the images that cells run in."""
+"""`cab images`: build, push, pull, list and verify the images that cells run in."""
 
 from __future__ import annotations
 
@@ -10,17 +10,28 @@ import click
 from orchestrator.cli.options import Group, images_dir_option, json_option
 from orchestrator.report.text import print_json
 
+_SHOWN = 8
+"""Differences that are told of an image; all of them are in JSON."""
+
 
 @click.group(cls=Group)
 def images() -> None:
-    """Build, list and verify the images that cells run in."""
+    """Build, push, pull, list and verify the images that cells run in."""
 
 
 @images.command()
 @click.argument("names", nargs=-1)
 @click.option("--force", is_flag=True, help="Build again what is up to date, without the engine's cache.")
+@click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    help="Images to build at a time, of those that do not stand on each other.",
+)
 @images_dir_option
-def build(names: tuple[str, ...], force: bool, images_dir: Path | None) -> None:
+def build(names: tuple[str, ...], force: bool, jobs: int, images_dir: Path | None) -> None:
     """Build the named images and what they stand on; all of them when none is named.
 
     What is up to date is left alone, so a build that was killed goes on where it was. Which image has which
@@ -32,7 +43,110 @@ def build(names: tuple[str, ...], force: bool, images_dir: Path | None) -> None:
 
     layout = Layout(elsewhere=images_dir)
     with BuildView() as view:
-        build_images(list(names) or None, force=force, on_progress=view.show, layout=layout)
+        build_images(list(names) or None, force=force, jobs=jobs, on_progress=view.show, layout=layout)
+
+
+@images.command()
+@click.argument("names", nargs=-1)
+@click.option("--to", "registry", metavar="REGISTRY", required=True, help="HOST[:PORT][/PATH].")
+@click.option(
+    "--proprietary", is_flag=True, help="Push also CLIs that their makers let nobody hand on: you may."
+)
+@images_dir_option
+def push(names: tuple[str, ...], registry: str, proprietary: bool, images_dir: Path | None) -> None:
+    """Push the named images of images.lock, and what they stand on, to a registry; all when none is named.
+
+    Each goes to REGISTRY/<name>. The digest by which it can be pulled and run from there is printed, and
+    written into images.lock. Logins are those of `docker login`. Proprietary CLIs stay here unless the
+    registry is on loopback.
+    """
+    from orchestrator.cli._progress import PUSHING, BuildView
+    from orchestrator.sandbox.images import Layout, Registry
+    from orchestrator.sandbox.images import push as push_images
+
+    layout, place = Layout(elsewhere=images_dir), Registry(registry)
+    with BuildView(words=PUSHING) as view:
+        pushed = push_images(
+            place, list(names) or None, proprietary=proprietary, on_progress=view.show, layout=layout
+        )
+    _references(pushed)
+
+
+@images.command()
+@click.argument("names", nargs=-1)
+@click.option("--from", "registry", metavar="REGISTRY", help="HOST[:PORT][/PATH].")
+@click.option(
+    "--lock",
+    "lock_file",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="Someone's images.lock, whose digests are pulled.",
+)
+@images_dir_option
+def pull(
+    names: tuple[str, ...], registry: str | None, lock_file: Path | None, images_dir: Path | None
+) -> None:
+    """Pull the named images, and what they stand on, from a registry; all when none is named.
+
+    With --from alone those that were made from this checkout's inputs. Else by digest what --lock, or this
+    checkout's own images.lock, says; --from then says which of several registries. What fits this checkout
+    is written into images.lock as if it had been built here. Ends with 1 where some are not there or do not
+    fit.
+    """
+    from orchestrator.cli._progress import PULLING, BuildView
+    from orchestrator.sandbox.images import Layout, Registry
+    from orchestrator.sandbox.images import pull as pull_images
+
+    layout, place = Layout(elsewhere=images_dir), Registry(registry) if registry else None
+    with BuildView(words=PULLING) as view:
+        pulled = pull_images(
+            list(names) or None, registry=place, lock_file=lock_file, on_progress=view.show, layout=layout
+        )
+    _references(pulled)
+
+
+def _references(found: dict[str, str]) -> None:
+    width = max(map(len, found), default=0)
+    for name, reference in found.items():
+        click.echo(f"{name:{width}}  {reference}")
+
+
+@images.command()
+@click.argument("names", nargs=-1)
+@images_dir_option
+@json_option
+def lock(names: tuple[str, ...], images_dir: Path | None, as_json: bool) -> None:
+    """Resolve images.lock anew from what the engine has; build and pull nothing.
+
+    The named images (all when none is named) and what they stand on are looked for by their inputs. Ends
+    with 1 where one that was named, or was locked, is not there.
+    """
+    from orchestrator.cli._progress import LOCKING, BuildView
+    from orchestrator.sandbox.images import Layout, relock
+
+    layout = Layout(elsewhere=images_dir)
+    with BuildView(words=LOCKING) as view:
+        locked = relock(list(names) or None, on_progress=view.show, layout=layout)
+    if as_json:
+        print_json(locked.model_dump(), indent=2)
+
+
+@images.command()
+@click.argument("name")
+@json_option
+def sbom(name: str, as_json: bool) -> None:
+    """List what is in an image of images.lock: packages by name, version and licence; --json as CycloneDX."""
+    from orchestrator.report.images import print_components
+    from orchestrator.sandbox.images import Layout, engine, load_lock
+    from orchestrator.sandbox.images.sbom import document, store
+
+    layout = Layout()
+    locked = load_lock(layout.lock).image(name)
+    found = store(layout, engine.connect(), name, locked)
+    if as_json:
+        print_json(document(locked, found), indent=1)
+    else:
+        print_components(name, found)
 
 
 @images.command("list")
@@ -61,7 +175,8 @@ def verify(images_dir: Path | None, as_json: bool) -> None:
     """Check every image of images.lock.
 
     The engine has it, its inputs are unchanged, and its tools tell their pinned version as the agent's user.
-    Ends with 0 when all is well, else with 1.
+    What differs is named: files, pins, and the packages of an image that has taken its place. Ends with 0
+    when all is well, else with 1.
     """
     from dataclasses import asdict
 
@@ -77,6 +192,10 @@ def verify(images_dir: Path | None, as_json: bool) -> None:
     else:
         for finding in findings:
             click.echo(f"{finding.image}: {finding.problem} ({as_called(finding.mend)})")
+            for line in finding.differences[:_SHOWN]:
+                click.echo(f"    {line}")
+            if len(finding.differences) > _SHOWN:
+                click.echo(f"    and {len(finding.differences) - _SHOWN} more: see --json")
         if not findings:
             width = max(map(len, lock.images), default=0)
             for name, image in lock.images.items():

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator.report.columns import Column, fit
-from orchestrator.report.text import console, plural
+from orchestrator.report.text import console, plural, safe_line
 from orchestrator.sandbox.images.listing import Listed
+from orchestrator.sandbox.images.sbom import Component
 
 _NOT_KNOWN = "–"
 _NAME_LEAST, _WHY_LEAST = 12, 20
@@ -28,6 +29,19 @@ def print_images(images: Sequence[Listed]) -> None:
     built = sum(image.size is not None for image in images)
     out = console()
     table, _ = fit(columns, f"{plural(len(images), 'image')}, {built} built", out)
+    out.print(table)
+
+
+def print_components(name: str, found: Sequence[Component]) -> None:
+    """Print what is in an image."""
+    columns = [
+        Column("kind", [it.kind for it in found], right=False),
+        Column("name", [it.name for it in found], right=False),
+        Column("version", [it.version for it in found], right=False),
+        Column("licence", [safe_line(it.licence or "", 60) for it in found], right=False, least=_WHY_LEAST),
+    ]
+    out = console()
+    table, _ = fit(columns, f"{name}: {plural(len(found), 'component')}", out)
     out.print(table)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import secrets
 import shutil
 import subprocess
@@ -14,7 +16,9 @@ import docker
 import pytest
 
 from orchestrator.errors import EnvironmentFault, NotAllBuilt
-from orchestrator.sandbox.images import Layout, Progress, build, engine, load_lock, verify
+from orchestrator.sandbox.images import Finding, Layout, Lock, Progress, build, engine, load_lock, verify
+from orchestrator.sandbox.images.lock import save_lock
+from orchestrator.sandbox.images.sbom import Component, components
 
 pytestmark = pytest.mark.docker
 
@@ -22,7 +26,8 @@ REPO = Path(__file__).resolve().parents[2]
 TINY = """ARG BASE
 FROM ${BASE}
 COPY tool /usr/local/bin/tiny-tool
-RUN date +%N >/built
+RUN date +%N >/built && mkdir /tiny-1.dist-info
+RUN printf 'Name: tiny\\nVersion: %s\\n' "$(cat /built)" >/tiny-1.dist-info/METADATA
 LABEL cab.reads.tool="tiny-tool --version"
 """
 TOOL = "#!/bin/sh\ntouch /read-only 2>/dev/null && exit 3\necho 7.$(id -u)\n"
@@ -50,11 +55,17 @@ def layout(tmp_path: Path, name: str, client: docker.DockerClient) -> Iterator[L
     (layout.images / name / "Dockerfile").write_text(f"{TINY}LABEL cab.test={name}\n")
     (layout.images / name / "tool").write_text(TOOL)
     (layout.images / name / "tool").chmod(0o755)
-    shutil.copy(REPO / "images.lock", layout.lock)
+    lock_what_is_below(layout)
     yield layout
     for image in client.images.list(filters={"label": f"cab.test={name}"}):
         for tag in image.tags:
             client.images.remove(tag, force=True)
+
+
+def lock_what_is_below(layout: Layout) -> None:
+    """As if nothing had been built here but the base."""
+    images = load_lock(REPO / "images.lock").images
+    save_lock(Lock(images={name: images[name] for name in ("root", "node", "base")}), layout.lock)
 
 
 def add_image(layout: Layout, name: str, suffix: str, dockerfile: str) -> str:
@@ -65,9 +76,13 @@ def add_image(layout: Layout, name: str, suffix: str, dockerfile: str) -> str:
     return folder.name
 
 
+def findings(layout: Layout, client: docker.DockerClient, name: str) -> list[Finding]:
+    found = verify(load_lock(layout.lock), layout=layout, client=client)
+    return [finding for finding in found if finding.image == name]
+
+
 def problems(layout: Layout, client: docker.DockerClient, name: str) -> list[str]:
-    findings = verify(load_lock(layout.lock), layout=layout, client=client)
-    return [finding.problem for finding in findings if finding.image == name]
+    return [finding.problem for finding in findings(layout, client, name)]
 
 
 def test_a_built_image_is_locked_tagged_and_verified(
@@ -95,7 +110,7 @@ def test_another_checkout_takes_the_image_of_the_same_inputs(
     layout: Layout, client: docker.DockerClient, name: str
 ) -> None:
     first = build([name], layout=layout, client=client).image(name)
-    shutil.copy(REPO / "images.lock", layout.lock)
+    lock_what_is_below(layout)
     assert build([name], layout=layout, client=client).image(name).id == first.id
 
 
@@ -107,12 +122,37 @@ def test_a_rebuild_without_cache_has_another_id_and_verify_finds_it(
     second = build([name], force=True, layout=layout, client=client)
     assert second.image(name).id != first.image(name).id
     layout.lock.write_bytes(kept)
-    (problem,) = problems(layout, client, name)
-    assert first.image(name).id in problem
-    assert second.image(name).id in problem
+    (found,) = findings(layout, client, name)
+    tag, was, now = (first.image(name).tag, first.image(name).id, second.image(name).id)
+    assert found.problem == f"{tag} is {now}, the lock says {was}: built again from the same inputs"
+    (difference,) = found.differences
+    assert re.fullmatch(r"pypi tiny \d+ → \d+", difference)
     assert client.images.get(first.image(name).id).tags, "the pinned image must outlive the move of its tag"
     build([name], layout=layout, client=client)
     assert problems(layout, client, name) == []
+
+
+def test_a_retagged_image_is_found_with_what_it_holds_instead(
+    layout: Layout, client: docker.DockerClient, name: str
+) -> None:
+    lock = build([name], layout=layout, client=client)
+    locked, base = lock.image(name), lock.image("base")
+    client.images.get(base.id).tag(locked.tag)
+    try:
+        (found,) = findings(layout, client, name)
+    finally:
+        client.images.remove(locked.tag)  # which is all that goes of the base
+    assert found.problem == f"{locked.tag} is {base.id}, the lock says {locked.id}: made from other inputs"
+    told = load_listed(layout, name, locked.id)
+    assert ("deb", "git") in {(it.kind, it.name) for it in told}
+    (package, tool) = found.differences
+    assert re.fullmatch(r"pypi tiny \d+ removed", package)
+    assert tool == "tool tool 7.1000 removed"
+
+
+def load_listed(layout: Layout, name: str, image_id: str) -> list[Component]:
+    path = layout.sboms / f"{name}-{image_id.removeprefix('sha256:')[:12]}.cdx.json"
+    return components(json.loads(path.read_text()))
 
 
 def test_changed_inputs_and_a_lost_image_are_found(
@@ -120,7 +160,7 @@ def test_changed_inputs_and_a_lost_image_are_found(
 ) -> None:
     locked = build([name], layout=layout, client=client).image(name)
     (layout.images / name / "tool").write_text(TOOL + "# changed\n")
-    assert problems(layout, client, name) == ["its files or its parent changed since it was built"]
+    assert problems(layout, client, name) == ["changed since it was built: tool"]
     for tag in client.images.get(locked.id).tags:
         client.images.remove(tag)
     assert f"the engine has no {locked.id}" in problems(layout, client, name)

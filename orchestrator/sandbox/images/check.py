@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import docker
 
 from orchestrator.errors import EnvironmentFault
-from orchestrator.sandbox.images import cell, engine
-from orchestrator.sandbox.images.builder import Layout, init_is_current
+from orchestrator.sandbox.images import cell, differ, engine
+from orchestrator.sandbox.images.keep import INPUTS_LABEL, init_is_current
+from orchestrator.sandbox.images.layout import Layout
 from orchestrator.sandbox.images.lock import Finding, Lock, LockedImage
-from orchestrator.sandbox.images.recipe import BASE, INIT, ROOT, with_parents
+from orchestrator.sandbox.images.recipe import BASE, INIT, ROOT, Recipe, buildable, with_parents
 from orchestrator.sandbox.images.root import load_pin
 
 
@@ -25,7 +26,7 @@ def verify(
     client = client or engine.connect()
     findings = list(stale(lock, layout))
     for name, locked in lock.images.items():
-        findings += _in_engine(client, name, locked, _mend(name, layout))
+        findings += _in_engine(client, name, locked, layout)
     return findings
 
 
@@ -40,35 +41,54 @@ def stale(lock: Lock, layout: Layout) -> Iterator[Finding]:
     recipes = layout.recipes
     needed = {it.name for it in with_parents(recipes, [name for name in (BASE, INIT) if name in recipes])}
     root = lock.images.get(ROOT)
-    if root is not None and root.inputs_hash != load_pin(layout.pin).inputs_hash():
-        yield Finding(ROOT, "images/base/base.pin has changed since it was made", _mend(BASE, layout))
+    if root is not None and root.inputs_hash != (pin := load_pin(layout.pin)).inputs_hash():
+        fields = ", ".join(differ.changed_inputs(root.inputs, pin.inputs())) if root.inputs else ""
+        problem = "images/base/base.pin has changed since it was made"
+        yield Finding(ROOT, f"{problem}: {fields}" if fields else problem, _mend(ROOT, layout))
     for name, recipe in recipes.items():
         locked = lock.images.get(name)
         if locked is None:
             if name in needed:
                 yield Finding(name, "is not in images.lock", _mend(name, layout))
             continue
-        missing = [parent for parent in recipe.parents.values() if parent not in lock.images]
-        if missing:
-            yield Finding(name, f"stands on {', '.join(missing)}, not in images.lock", _mend(name, layout))
-            continue
-        parents = {parent: lock.images[parent].id for parent in recipe.parents.values()}
-        if locked.inputs_hash != recipe.inputs_hash(parents):
-            yield Finding(name, "its files or its parent changed since it was built", _mend(name, layout))
-        elif problem := recipe.version_problem(locked.versions):
-            yield Finding(name, problem, _mend(name, layout))
-        elif name == INIT and not init_is_current(layout, lock):
-            yield Finding(name, f"{layout.init} is missing or is not the image's own", _mend(name, layout))
+        yield from _stale(lock, layout, recipe, locked)
 
 
-def _in_engine(client: docker.DockerClient, name: str, locked: LockedImage, mend: str) -> list[Finding]:
-    if engine.find_image(client, locked.id) is None:
-        return [Finding(name, f"the engine has no {locked.id}", mend)]
+def _stale(lock: Lock, layout: Layout, recipe: Recipe, locked: LockedImage) -> Iterator[Finding]:
+    name, mend = recipe.name, _mend(recipe.name, layout)
+    missing = [parent for parent in recipe.parents.values() if parent not in lock.images]
+    if missing:
+        yield Finding(name, f"stands on {', '.join(missing)}, not in images.lock", mend)
+        return
+    parents = {parent: lock.images[parent].id for parent in recipe.parents.values()}
+    if locked.inputs_hash != recipe.inputs_hash(parents):
+        why = differ.of_inputs(locked, recipe.inputs(parents), layout)
+        yield Finding(name, why.why, mend, why.packages)
+    if problem := recipe.version_problem(locked.versions):
+        yield Finding(name, problem, mend)
+    if name == INIT and not init_is_current(layout, lock):
+        yield Finding(name, f"{layout.init} is missing or is not the image's own", mend)
+
+
+def _in_engine(client: docker.DockerClient, name: str, locked: LockedImage, layout: Layout) -> list[Finding]:
+    mend = _mend(name, layout)
     found = []
-    tagged = engine.find_image(client, locked.tag)
-    if tagged is None or tagged.id != locked.id:
-        problem = f"{locked.tag} is {tagged.id if tagged else 'gone'}, the lock says {locked.id}"
-        found.append(Finding(name, problem, mend))
+    image, tagged = engine.find_image(client, locked.id), engine.find_image(client, locked.tag)
+    if image is None:
+        pull = f", or `cab images pull {buildable(name)}`" if locked.manifests else ""
+        found.append(Finding(name, f"the engine has no {locked.id}", f"{mend}{pull}"))
+    if tagged is not None and tagged.id != locked.id:
+        other = differ.of_image(layout, client, name, locked, tagged)
+        problem = f"{locked.tag} is {tagged.id}, the lock says {locked.id}: {other.why}"
+        found.append(Finding(name, problem, mend, other.packages))
+    if image is None:
+        return found
+    if tagged is None:
+        found.append(Finding(name, f"{locked.tag} is gone, the lock says {locked.id}", mend))
+    made_from = image.labels.get(INPUTS_LABEL, locked.inputs_hash)
+    if made_from != locked.inputs_hash:
+        problem = f"was made from inputs {made_from[:12]}, the lock says {locked.inputs_hash[:12]}"
+        found.append(Finding(name, problem, f"run `cab images lock {name}`"))
     try:
         versions = engine.read_versions(client, locked.id, locked.parent)
     except EnvironmentFault as error:
@@ -81,5 +101,5 @@ def _in_engine(client: docker.DockerClient, name: str, locked: LockedImage, mend
 
 
 def _mend(name: str, layout: Layout) -> str:
-    cli = name.removesuffix(cell.SUFFIX)  # which is built along with it
-    return f"run `{layout.fleet.build_command([cli])}`"
+    # A CLI's image for run-cell is built with the CLI's own.
+    return f"run `{layout.fleet.build_command([buildable(name).removesuffix(cell.SUFFIX)])}`"

@@ -14,6 +14,7 @@ from typing import Any
 
 import docker
 from docker.errors import APIError, ContainerError, DockerException, ImageNotFound, NotFound
+from docker.models.containers import Container
 from docker.models.images import Image
 from requests.exceptions import RequestException
 
@@ -117,6 +118,74 @@ def _events(stream: Iterator[dict[str, Any]], name: str, log: Path) -> Iterator[
         ) from error
 
 
+def push(client: docker.DockerClient, repository: str, tag: str, hear: Callable[[str], None]) -> str:
+    """Push what the engine has as `repository:tag`; what has gone over goes to `hear`. Its manifest's digest.
+
+    Raises EnvironmentFault where the registry does not take it.
+    """
+    reference, digest = f"{repository}:{tag}", ""
+    try:
+        stream = client.api.push(repository, tag=tag, stream=True, decode=True)
+        for event in _transfer(stream, reference, hear):
+            digest = event.get("aux", {}).get("Digest", digest)
+    except (DockerException, RequestException) as error:
+        raise _refused(str(error), reference) from error
+    if not digest:
+        raise EnvironmentFault("the engine told no digest", place=reference, mend="see its log")
+    return digest
+
+
+def pull(
+    client: docker.DockerClient, repository: str, tag_or_digest: str, hear: Callable[[str], None]
+) -> Image | None:
+    """Pull an image by tag or digest; what has come over goes to `hear`. None where the registry has none.
+
+    Raises EnvironmentFault where the registry cannot be asked, or the image not be taken.
+    """
+    reference = f"{repository}{'@' if ':' in tag_or_digest else ':'}{tag_or_digest}"
+    try:
+        stream = client.api.pull(repository, tag=tag_or_digest, stream=True, decode=True)
+        for _ in _transfer(stream, reference, hear):
+            pass
+    except NotFound as error:
+        if "denied" in str(error):
+            raise _refused(str(error), reference) from error
+        return None
+    except (DockerException, RequestException) as error:
+        raise _refused(str(error), reference) from error
+    return client.images.get(reference)
+
+
+def _transfer(
+    stream: Iterator[dict[str, Any]], reference: str, hear: Callable[[str], None]
+) -> Iterator[dict[str, Any]]:
+    """The events of a push or a pull. Tells how much of the layers that are under way is over."""
+    layers: dict[str, tuple[int, int]] = {}
+    for event in stream:
+        if "error" in event:
+            raise _refused(str(event["error"]), reference)
+        part = event.get("progressDetail") or {}
+        if part.get("total"):
+            layers[event["id"]] = min(part["current"], part["total"]), part["total"]
+            over, whole = (sum(column) / 1e6 for column in zip(*layers.values(), strict=True))
+            hear(f"{event['status'].lower()} {over:.0f} of {whole:.0f} MB")
+        yield event
+
+
+_MENDS = {
+    "HTTP response to HTTPS": "it speaks plain HTTP: see `insecure-registries` of the engine",
+    "certificate": "see that the engine trusts its certificate",
+    "denied": "run `docker login` for it, and see that it lets you",
+    "unauthorized": "run `docker login` for it",
+    "no basic auth": "run `docker login` for it",
+}
+
+
+def _refused(told: str, reference: str) -> EnvironmentFault:
+    mend = next((mend for word, mend in _MENDS.items() if word in told), "see that the registry runs there")
+    return EnvironmentFault(f"the engine and the registry say: {told}", place=reference, mend=mend)
+
+
 def log_tail(log: Path) -> list[str]:
     """The last lines of a build's log."""
     if not log.is_file():
@@ -130,6 +199,50 @@ def find_image(client: docker.DockerClient, name: str) -> Image | None:
         return client.images.get(name)
     except ImageNotFound:
         return None
+
+
+def created(image: Image) -> str:
+    """When an image was made: UTC, to the second."""
+    return f"{image.attrs['Created'][:19]}+00:00"
+
+
+def manifests(image: Image) -> dict[str, str]:
+    """The manifest digests that an image was pushed or pulled by, by repository."""
+    references = (reference.split("@") for reference in image.attrs["RepoDigests"])
+    # An engine with containerd's store of images has such a reference for each tag of its own as well.
+    return {name: digest for name, digest in references if not name.startswith("cab/")}
+
+
+def run_and_copy_out(client: docker.DockerClient, image_id: str, argv: list[str], made: str) -> bytes | None:
+    """The content of the file that a command makes in an image's container, run as root without a network and
+    without other capabilities than to read every file; None, where the image does not hold the command.
+
+    Not what it prints: of that the engine's logs may lack the end. Raises EnvironmentFault where it fails.
+    """
+    container = client.containers.create(
+        image_id,
+        argv,
+        entrypoint=[],
+        user="0:0",
+        network_mode="none",
+        cap_drop=["ALL"],
+        cap_add=["DAC_READ_SEARCH"],
+        security_opt=["no-new-privileges"],
+    )
+    try:
+        container.start()
+        status = container.wait()["StatusCode"]
+        if status != 0:
+            raise EnvironmentFault(
+                f"`{argv[0]}` ends with {status}", place=image_id, mend="see its Dockerfile"
+            )
+        return _file_in(container, made, image_id)
+    except APIError as error:
+        if "executable file not found" in str(error) or "no such file or directory" in str(error):
+            return None
+        raise EnvironmentFault(f"`{argv[0]}` cannot be run: {error}", place=image_id) from error
+    finally:
+        container.remove(force=True)
 
 
 def read_versions(client: docker.DockerClient, image_id: str, parent_id: str | None) -> dict[str, str]:
@@ -173,14 +286,18 @@ def copy_out(client: docker.DockerClient, image_id: str, source: str) -> bytes:
     """The content of one file of an image. Raises EnvironmentFault when it is not there."""
     container = client.containers.create(image_id, command=[source], network_mode="none")
     try:
-        stream, _ = container.get_archive(source)
-        with tarfile.open(fileobj=io.BytesIO(b"".join(stream))) as tar:
-            member = tar.next()
-            file = tar.extractfile(member) if member else None
-            if file is None:
-                raise EnvironmentFault(f"{source} is not a file", place=image_id)
-            return file.read()
+        return _file_in(container, source, image_id)
     except NotFound:
         raise EnvironmentFault(f"holds no {source}", place=image_id, mend="see its Dockerfile") from None
     finally:
         container.remove(force=True)
+
+
+def _file_in(container: Container, source: str, image_id: str) -> bytes:
+    stream, _ = container.get_archive(source)
+    with tarfile.open(fileobj=io.BytesIO(b"".join(stream))) as tar:
+        member = tar.next()
+        file = tar.extractfile(member) if member else None
+        if file is None:
+            raise EnvironmentFault(f"{source} is not a file", place=image_id)
+        return file.read()

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from orchestrator.sandbox.images.builder import Layout
 from orchestrator.sandbox.images.cell import child_name
 from orchestrator.sandbox.images.check import stale
+from orchestrator.sandbox.images.layout import Layout
 from orchestrator.sandbox.images.lock import Lock
 from orchestrator.sandbox.images.recipe import ROOT, Recipe
 

@@ -47,9 +47,11 @@ class LockedImage(BaseModel):
 
     `id` is what runs. `parent` is the id of the image it stands on. `versions` was read back from the image
     itself. `size` is in bytes. `build_s` is what its build took here; None where that is not known: it was
-    taken over, or the engine had some of its commands in its cache. `manifests` are the manifest digests that
-    it was pushed or pulled under, by repository. Of a CLI's image for run-cell `cell` is the id of the image
-    whose cab and tasks it has; that one has `tasks`, each task's digest by name.
+    taken over or pulled, or the engine had some of its commands in its cache. `inputs` are what
+    `inputs_hash` is of, by name (`Recipe.inputs`); empty in a lock that was written before they were kept.
+    `manifests` are the manifest digests that it was pushed or pulled by, by repository. Of a CLI's image for
+    run-cell `cell` is the id of the image whose cab and tasks it has; that one has `tasks`, each task's
+    digest by name.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -62,6 +64,7 @@ class LockedImage(BaseModel):
     built_at: str
     size: int
     build_s: float | None = None
+    inputs: dict[str, str] = {}
     manifests: dict[str, str] = {}
     cell: str | None = None
     tasks: dict[str, str] | None = None
@@ -106,11 +109,14 @@ class Lock(BaseModel):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong with one locked image, and its mend."""
+    """One thing that is wrong with one locked image, and its mend. `differences` is, a line for each, what is
+    other in the image that is there instead, where that is known.
+    """
 
     image: str
     problem: str
     mend: str
+    differences: tuple[str, ...] = ()
 
 
 def load_lock(path: Path) -> Lock:

@@ -31,8 +31,17 @@ INIT = "init"
 HOST_DIR = "host"
 """The folder that each build context gets beside its own files (`host.py`)."""
 
+
+def buildable(name: str) -> str:
+    """The name by which an image is built: the root file system is with what stands on it."""
+    return BASE if name == ROOT else name
+
+
 _PARENT_ARG = re.compile(r"^ARG\s+([A-Z][A-Z0-9_]*)\s*$")
 _FROM = re.compile(r"^FROM\s+(\S+)")
+ARG = "ARG "
+"""What the name of a parent's build argument begins with, among the inputs; no file's does."""
+
 _NOT_INPUTS = frozenset({"adapter.py", "base.pin", "README.md"})
 
 
@@ -87,13 +96,23 @@ class Recipe:
         """sha256 of all that decides what is built: files (names, modes, contents), facts, parents' ids."""
         digest = hashlib.sha256(f"{self.name}\n".encode())
         for name, path in self.files().items():
-            content = hashlib.sha256(path.read_bytes()).hexdigest()
-            digest.update(f"{name}\0{_mode(path):o}\0{content}\n".encode())
+            digest.update(_line(name, path))
         for argument, parent in sorted(self.parents.items()):
             digest.update(f"{argument}={parent_ids[parent]}\n".encode())
         if self.facts is not None:
             digest.update(json.dumps(self.facts, sort_keys=True).encode())
         return digest.hexdigest()
+
+    def inputs(self, parent_ids: Mapping[str, str]) -> dict[str, str]:
+        """The same in parts, to tell later which of them changed: of each file and of each folder a sha256,
+        of each parent its id, by `ARG NAME`, and which cab it holds.
+        """
+        parts: dict[str, Any] = {}
+        for name, path in self.files().items():
+            parts.setdefault(name.partition("/")[0], hashlib.sha256()).update(_line(name, path))
+        parents = {f"{ARG}{argument}": parent_ids[name] for argument, name in sorted(self.parents.items())}
+        facts = {f"cab's {fact}": str(value) for fact, value in (self.facts or {}).get("cab", {}).items()}
+        return {**{name: part.hexdigest() for name, part in parts.items()}, **parents, **facts}
 
     def context(
         self, host_files: Mapping[str, bytes], made: Mapping[str, bytes] = MappingProxyType({})
@@ -110,6 +129,12 @@ class Recipe:
             for name, content in sorted(host_files.items()):
                 _add(tar, f"{HOST_DIR}/{name}", content, 0o644)
         return buffer.getvalue()
+
+
+def _line(name: str, path: Path) -> bytes:
+    """A file as it counts among the inputs."""
+    content = hashlib.sha256(path.read_bytes()).hexdigest()
+    return f"{name}\0{_mode(path):o}\0{content}\n".encode()
 
 
 def _mode(path: Path) -> int:

@@ -36,6 +36,10 @@ class BasePin(BaseModel):
     epoch: int
     digest: str | None = Field(default=None, pattern=r"^sha256:[0-9a-f]{64}$")
 
+    def inputs(self) -> dict[str, str]:
+        """What it says, by field."""
+        return {field: str(value) for field, value in self.model_dump(exclude_none=True).items()}
+
     def inputs_hash(self) -> str:
         """sha256 of the pin."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()

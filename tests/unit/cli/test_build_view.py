@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from orchestrator.cli._progress import BuildView
+from orchestrator.cli._progress import PUSHING, BuildView
 from orchestrator.sandbox.images import Progress
 
 EVENTS = [
@@ -63,6 +63,44 @@ def test_a_terminal_shows_image_time_step_and_last_output() -> None:
     assert whole.rstrip() == "image 2 of 3, 1 min 23 s"
     assert first[2:].rstrip() == "base  1 min 23 s  5/20 RUN apt-get update && apt-get install -y gcc"
     assert second.rstrip() == "    Setting up gcc\ufffd[2J [red] ..."
+
+
+def test_several_that_are_under_way_have_two_lines_each() -> None:
+    clock, out = Clock(), console(terminal=True)
+    view = BuildView(out, clock)
+    view.show(Progress("one", "started", at=4, of=9, left_s=100.0))
+    clock.seconds += 30
+    view.show(Progress("two", "started", at=6, of=9, left_s=70.0))
+    view.show(Progress("one", "step", "Step 2/3 : RUN make", at=4, of=9, left_s=70.0))
+    view.show(Progress("two", "output", "fetching", at=6, of=9, left_s=70.0))
+    clock.seconds += 10
+    assert [line.rstrip()[2:] for line in drawn(view, out)] == [
+        "ages 4 and 6 of 9, 40 s, about 1 min 00 s left",
+        "one  40 s  2/3 RUN make",
+        "",
+        "two  10 s",
+        "  fetching",
+    ]
+    view.show(Progress("one", "built", "cab/one:1", 40.0, at=4, of=9, left_s=50.0))
+    assert [line.rstrip()[2:] for line in drawn(view, out)] == [
+        "age 6 of 9, 40 s, about 50 s left",
+        "two  10 s",
+        "  fetching",
+    ]
+
+
+def test_a_push_is_told_in_its_own_words() -> None:
+    out = console(terminal=False)
+    with BuildView(out, words=PUSHING) as view:
+        view.show(Progress("closed", "passed_over", "it is proprietary"))
+        view.show(Progress("base", "started", at=1, of=1))
+        view.show(Progress("base", "output", "pushing 1 of 2 MB", at=1, of=1))
+        view.show(Progress("base", "built", "localhost:5000/base@sha256:d", 2.0, at=1, of=1))
+    assert out.file.getvalue().splitlines() == [
+        "  closed: not pushed: it is proprietary",
+        "  1/1 base: pushing",
+        "  1/1 base: pushed as localhost:5000/base@sha256:d in 2 s",
+    ]
 
 
 def test_the_view_is_never_wider_than_the_terminal() -> None:

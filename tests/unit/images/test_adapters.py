@@ -8,15 +8,7 @@ from typing import get_args
 
 import pytest
 
-from orchestrator.adapter import (
-    GATEWAY_URL,
-    HOME,
-    WORKDIR,
-    Adapter,
-    LaunchContext,
-    PluginKind,
-    load_adapter,
-)
+from orchestrator.adapter import GATEWAY_URL, HOME, WORKDIR, Adapter, LaunchContext, PluginKind, load_adapter
 from orchestrator.plan.plugin import Manifest, Plugin
 from orchestrator.plan.stack import apply
 from orchestrator.sandbox.images.recipe import load_recipes

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from docker.errors import ImageNotFound
+from docker.errors import APIError, ImageNotFound
 
 from orchestrator.adapter import Adapter, Launch
 from orchestrator.errors import EnvironmentFault
@@ -20,6 +20,7 @@ from orchestrator.sandbox.images.lock import save_lock, version_problem
 
 ROOT = Path(__file__).resolve().parents[3]
 BUILT, BASE = "sha256:" + "a" * 64, "sha256:" + "b" * 64
+ATTRIBUTES = {"Size": 1, "Created": "2026-11-28T04:20:11.123456789Z", "RepoDigests": []}
 ADAPTER = """from orchestrator.adapter import Adapter, Launch
 ADAPTER = Adapter(name="hello", version="VERSION", launch=lambda context: Launch(argv=("hello",)))
 """
@@ -45,18 +46,24 @@ class Engine:
         self.built = 0
         self.api = SimpleNamespace(build=self._build)
         self.images = SimpleNamespace(get=self._get, list=lambda **_: [])
-        self.containers = SimpleNamespace(run=lambda *_, **__: self.told)
+        self.containers = SimpleNamespace(run=lambda *_, **__: self.told, create=self._create)
 
     def _build(self, **options: Any) -> Iterator[dict[str, Any]]:
         assert not options.get("tag")
         self.built += 1
         yield {"aux": {"ID": BUILT}}
 
+    def _create(self, *_: Any, **__: Any) -> Any:
+        def start() -> None:
+            raise APIError('exec: "sh": executable file not found in $PATH')
+
+        return SimpleNamespace(start=start, remove=lambda **_: None)
+
     def _get(self, name: str) -> Any:
         if not self.built or name not in (BUILT, *self.tags):
             raise ImageNotFound(name)
         return SimpleNamespace(
-            id=BUILT, tags=self.tags, tag=self.tags.append, labels=self.labels, attrs={"Size": 1}
+            id=BUILT, tags=self.tags, tag=self.tags.append, labels=self.labels, attrs=ATTRIBUTES
         )
 
 
