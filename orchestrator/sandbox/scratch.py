@@ -15,6 +15,7 @@ import os
 import secrets
 import stat
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -167,6 +168,49 @@ class ScratchRoot:
                     )
                 unfinished.rename(template)
         return template
+
+
+@contextmanager
+def scratch_alone(mode: int = 0o700) -> Iterator[Path]:
+    """A directory for a cell without a sweep, which goes on the way out with all it holds. What this user's
+    dead processes left of theirs goes first.
+
+    Raises EnvironmentFault where it cannot be made.
+    """
+    prefix = f"cab-alone-{os.geteuid()}-"
+    above = Path(os.environ.get("CAB_SCRATCH") or "/var/tmp")
+    lock = None
+    try:
+        for dead in sorted(above.glob(f"{prefix}*")):
+            _remove_dead(dead)
+        # Another process may take it for a dead one's until it is locked.
+        while lock is None or not directory.exists():
+            if lock is not None:
+                os.close(lock)
+            directory = Path(tempfile.mkdtemp(prefix=prefix, dir=above))
+            lock = _try_lock(directory)
+    except OSError as error:
+        mend = "set CAB_SCRATCH to another directory"
+        raise EnvironmentFault(f"no scratch: {error.strerror}", place=str(above), mend=mend) from error
+    try:
+        directory.chmod(mode)
+        yield directory
+    finally:
+        _dismantle(directory)
+        os.close(lock)
+
+
+def _remove_dead(directory: Path) -> None:
+    """Remove a directory of this user's whose process has died."""
+    found = directory.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        return
+    lock = _try_lock(directory)
+    if lock is not None:
+        try:
+            _dismantle(directory)
+        finally:
+            os.close(lock)
 
 
 def _try_lock(directory: Path) -> int | None:
