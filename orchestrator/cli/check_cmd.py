@@ -42,8 +42,8 @@ NOT_CITABLE = "provisional, not for citation: it ran on this machine, in no cont
 def check(endpoint: str | None, key_env: str | None, out: Path | None, as_json: bool, **values: Any) -> None:
     """Run one task with a CLI that is installed on this machine, without Docker.
 
-    A provisional look, not for citation: the CLI runs here, as you. embedded/reference, a scripted model, needs
-    no endpoint. Exit code 1 when the cell ended in an error that is not the agent's.
+    A provisional look, not for citation: the CLI runs here, as you. embedded/reference, a scripted model,
+    needs no endpoint. Exit code 1 when the cell ended in an error that is not the agent's.
     """
     # Before anything else is imported or started: no other process is to be given it.
     key = _key(key_env)
@@ -117,7 +117,9 @@ def _say_where(installed: Installed) -> None:
     user = installed.place.users[0][0] if installed.place.users else os.geteuid()
     version = f"{installed.version}, {installed.difference or 'the version that cab knows'}"
     click.echo(f"cab: {installed.cli} at {installed.program}, {version}", err=True)
-    click.echo(f"cab: it runs on this machine as uid {user}, in no container, with a HOME of its own", err=True)
+    click.echo(
+        f"cab: it runs on this machine as uid {user}, in no container, with a HOME of its own", err=True
+    )
     for line in held_back():
         click.echo(f"cab: {line}", err=True)
 

@@ -1,5 +1,5 @@
-"""What `cab check` has to know before it runs a cell on this machine: the CLI as it is installed, the tools that
-the task's tests want, and what holds the CLI back here.
+"""What `cab check` has to know before it runs a cell on this machine: the CLI as it is installed, the tools
+that the task's tests want, and what holds the CLI back here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from orchestrator.adapter import Adapter, LaunchContext
-from orchestrator.errors import EnvironmentFault
+from orchestrator.errors import EnvironmentFault, NotStarted
 from orchestrator.plan.task import Task
 from orchestrator.run.alone import Asked, Place, User, machine_place
 from orchestrator.run.grader import agent_user
@@ -70,8 +70,8 @@ _ASK_TOOLS = (
 
 @dataclass(frozen=True)
 class Installed:
-    """A CLI as it is on this machine: its program's path, its version, as it says and as its adapter pins, and
-    how a cell of it runs here.
+    """A CLI as it is on this machine: its program's path, its version, as it says and as its adapter pins,
+    and how a cell of it runs here.
     """
 
     cli: str
@@ -117,7 +117,8 @@ def held_back() -> tuple[str, ...]:
     """What keeps a CLI on this machine from what, and what does not, in words."""
     landlock = landlock_version()
     reads = "it can read what its user can, the task's hidden tests among it"
-    writes = "it writes to its scratch and to /tmp alone" if landlock >= FILES_SINCE else "it can write your files"
+    held = landlock >= FILES_SINCE
+    writes = "it writes to its scratch and to /tmp alone" if held else "it can write what its user can"
     reaches = "connects to the model alone (over TCP)" if landlock >= TCP_SINCE else "uses your network"
     missing = () if landlock >= TCP_SINCE else ("this kernel has no Landlock that knows of TCP",)
     return (f"{reads}; {writes}, and {reaches}", *missing)
@@ -204,9 +205,7 @@ class _Program:
     probe: _Probe
 
 
-def _found(
-    name: str, adapter: Adapter, given: Mapping[str, str], user: User, scratch: Path
-) -> _Program:
+def _found(name: str, adapter: Adapter, given: Mapping[str, str], user: User, scratch: Path) -> _Program:
     """The program of that name. Raises EnvironmentFault where the user's PATH has none that `user` can run."""
     for own in (False, True):
         kept = environment(given, own=own)
@@ -214,13 +213,8 @@ def _found(
         there, program = probe.ask("sh", "-c", 'command -v -- "$1"', "sh", name)
         if there:
             return _Program(program.strip(), kept, probe)
-    hidden = shutil.which(name, path=given.get("PATH"))
-    if hidden:
-        raise EnvironmentFault(
-            f"can be run by you, and not by uid {user[0]}, as which root has it run",
-            place=hidden,
-            mend="run cab as another user than root, or install it where every user may read",
-        )
+    if hidden := shutil.which(name, path=given.get("PATH")):
+        raise _unreadable(hidden, user)
     raise EnvironmentFault(
         f"{name} is not on PATH",
         place=f"--tui {adapter.name}",
@@ -229,10 +223,26 @@ def _found(
 
 
 def _version(name: str, adapter: Adapter, found: _Program) -> str:
-    """The version that the program tells; of several numbers the pinned one, else the first."""
-    _, told = found.probe.ask(name, "--version")
+    """The version that the program tells; of several numbers the pinned one, else the first.
+
+    Raises EnvironmentFault where it cannot be started.
+    """
+    try:
+        _, told = found.probe.ask(name, "--version")
+    except NotStarted as fault:
+        raise _unreadable(found.program, found.probe.user) from fault
     numbers = _VERSION.findall(told[:MAX_TOLD])
     return adapter.version if adapter.version in numbers else numbers[0] if numbers else NOT_TOLD
+
+
+def _unreadable(program: str, user: User) -> EnvironmentFault:
+    if user[0] == os.geteuid():
+        return EnvironmentFault("cannot be started", place=program, mend="install it again")
+    return EnvironmentFault(
+        f"cannot be started by uid {user[0]}, as which it runs where cab is root",
+        place=program,
+        mend="run cab as another user than root, or install it and what it needs where every user may read",
+    )
 
 
 def _check_tools(task: Task, probe: _Probe) -> None:

@@ -90,9 +90,7 @@ class Grader:
         output.mkdir()
         try:
             with self._own_scratch() as scratch:
-                verifier = Verifier(
-                    self.sandbox, self.base, self.limits, self.labels(cell_id), self.verifier
-                )
+                verifier = Verifier(self.sandbox, self.base, self.limits, self.labels(cell_id), self.verifier)
                 return verifier.verify(
                     task, self.template(task), workdir, difference, scratch, output, on_start
                 )

@@ -179,16 +179,10 @@ def scratch_alone(mode: int = 0o700) -> Iterator[Path]:
     """
     prefix = f"cab-alone-{os.geteuid()}-"
     above = Path(os.environ.get("CAB_SCRATCH") or "/var/tmp")
-    lock = None
     try:
         for dead in sorted(above.glob(f"{prefix}*")):
             _remove_dead(dead)
-        # Another process may take it for a dead one's until it is locked.
-        while lock is None or not directory.exists():
-            if lock is not None:
-                os.close(lock)
-            directory = Path(tempfile.mkdtemp(prefix=prefix, dir=above))
-            lock = _try_lock(directory)
+        directory, lock = _made_and_locked(above, prefix)
     except OSError as error:
         mend = "set CAB_SCRATCH to another directory"
         raise EnvironmentFault(f"no scratch: {error.strerror}", place=str(above), mend=mend) from error
@@ -198,6 +192,17 @@ def scratch_alone(mode: int = 0o700) -> Iterator[Path]:
     finally:
         _dismantle(directory)
         os.close(lock)
+
+
+def _made_and_locked(above: Path, prefix: str) -> tuple[Path, int]:
+    """A new directory and its lock. Another process may take it for a dead one's until it is locked."""
+    while True:
+        directory = Path(tempfile.mkdtemp(prefix=prefix, dir=above))
+        lock = _try_lock(directory)
+        if lock is not None:
+            if directory.exists():
+                return directory, lock
+            os.close(lock)
 
 
 def _remove_dead(directory: Path) -> None:

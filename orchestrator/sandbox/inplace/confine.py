@@ -123,7 +123,7 @@ def become(order: Order, rules: int | None) -> None:
         os.setresgid(gid, gid, gid)
         os.setresuid(uid, uid, uid)
     prctl(PR_SET_NO_NEW_PRIVS, 1)
-    # After the change of user, which clears it: the supervisor may be killed, by its own user if by nobody else.
+    # After the change of user, which clears it. A supervisor of the same user might be killed.
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if rules is not None:
         _call(_RESTRICT_SELF, rules, 0)

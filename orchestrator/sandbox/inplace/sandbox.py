@@ -100,7 +100,7 @@ class InPlaceSandbox:
         """
         if not self._alone:
             tmp = _tmp_of(spec)
-            tmp.mkdir()
+            tmp.mkdir(exist_ok=True)
             if os.geteuid() == 0:
                 os.chown(tmp, *spec.user)
         with self._mounted(spec), self._swept(spec.user[0]):

@@ -40,7 +40,7 @@ def err(capsys, monkeypatch):
         ),
         (
             ["zz"],
-            "cab: no such command 'zz'; known: sweep, cell, task, model, import, images, doctor "
+            "cab: no such command 'zz'; known: sweep, cell, task, model, import, images, run-cell, check, doctor "
             "(see cab --help)\n",
         ),
     ],

@@ -51,9 +51,7 @@ class Place:
         self, *argv: str, on_start: Callable[[RunningContainer], None] | None = None, **changes: Any
     ) -> ContainerEnd:
         environment = {"PATH": os.environ["PATH"]}
-        sandbox = InPlaceSandbox(
-            alone=False, port=self.port, environment=environment, landlock=self.landlock
-        )
+        sandbox = InPlaceSandbox(alone=False, port=self.port, environment=environment, landlock=self.landlock)
 
         def sink(stream: str, at: float, data: bytes) -> None:
             self.output[stream] = self.output.get(stream, b"") + data
@@ -111,7 +109,7 @@ def test_a_command_gets_what_it_is_given_and_nothing_else(place: Place) -> None:
     lines = place.output["stdout"].decode().split()
     assert {"GIVEN=yes", str(place.root)} <= set(lines)
     names = {line.partition("=")[0] for line in lines if "=" in line}
-    assert names <= {"GIVEN", "PATH", "PWD", "_", "SHLVL", "OLDPWD"}
+    assert names <= {"GIVEN", "PATH", "TMPDIR", "PWD", "_", "SHLVL", "OLDPWD"}
     assert [line for line in lines if line.isdigit()] == ["0", "1", "2", "3"]  # 3 is what ls reads
 
 
