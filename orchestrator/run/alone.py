@@ -245,7 +245,7 @@ def _bench(stack: ExitStack, matrix: Matrix, cell: PlannedCell, asked: Asked, pl
     sandbox = InPlaceSandbox(alone=place.alone, port=gateway.port, environment=place.environment)
     # On a machine commands find their files by their path; where cab is root, they are another user's.
     mode = 0o711 if not place.alone and os.geteuid() == 0 else 0o700
-    scratch = stack.enter_context(scratch_alone(mode))
+    scratch = stack.enter_context(scratch_alone(mode, SCRATCH))
     grader = Grader(
         sandbox,
         ScratchRoot(scratch / "cells", bounds=False, mode=mode),

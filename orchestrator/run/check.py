@@ -206,7 +206,7 @@ class _Program:
 
 
 def _found(name: str, adapter: Adapter, given: Mapping[str, str], user: User, scratch: Path) -> _Program:
-    """The program of that name. Raises EnvironmentFault where the user's PATH has none that `user` can run."""
+    """The program of that name. Raises EnvironmentFault where PATH has none that `user` can run."""
     for own in (False, True):
         kept = environment(given, own=own)
         probe = _Probe(kept, user, scratch)
@@ -241,7 +241,7 @@ def _unreadable(program: str, user: User) -> EnvironmentFault:
     return EnvironmentFault(
         f"cannot be started by uid {user[0]}, as which it runs where cab is root",
         place=program,
-        mend="run cab as another user than root, or install it and what it needs where every user may read",
+        mend="run cab as another user than root, or install it, and what it needs, where all may read it",
     )
 
 

@@ -171,21 +171,20 @@ class ScratchRoot:
 
 
 @contextmanager
-def scratch_alone(mode: int = 0o700) -> Iterator[Path]:
-    """A directory for a cell without a sweep, which goes on the way out with all it holds. What this user's
-    dead processes left of theirs goes first.
+def scratch_alone(mode: int = 0o700, above: str = "/var/tmp") -> Iterator[Path]:
+    """A directory in `above`, or in CAB_SCRATCH, for a cell without a sweep; it goes on the way out with all it
+    holds. What this user's dead processes left of theirs goes first.
 
     Raises EnvironmentFault where it cannot be made.
     """
-    prefix = f"cab-alone-{os.geteuid()}-"
-    above = Path(os.environ.get("CAB_SCRATCH") or "/var/tmp")
+    prefix, place = f"cab-alone-{os.geteuid()}-", Path(os.environ.get("CAB_SCRATCH") or above)
     try:
-        for dead in sorted(above.glob(f"{prefix}*")):
+        for dead in sorted(place.glob(f"{prefix}*")):
             _remove_dead(dead)
-        directory, lock = _made_and_locked(above, prefix)
+        directory, lock = _made_and_locked(place, prefix)
     except OSError as error:
         mend = "set CAB_SCRATCH to another directory"
-        raise EnvironmentFault(f"no scratch: {error.strerror}", place=str(above), mend=mend) from error
+        raise EnvironmentFault(f"no scratch: {error.strerror}", place=str(place), mend=mend) from error
     try:
         directory.chmod(mode)
         yield directory

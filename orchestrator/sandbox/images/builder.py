@@ -22,7 +22,7 @@ from orchestrator.errors import CabError, EnvironmentFault, NotAllBuilt
 from orchestrator.fleet import Fleet
 from orchestrator.sandbox.images import cell, engine
 from orchestrator.sandbox.images.host import HostAccess, read_host
-from orchestrator.sandbox.images.lock import Lock, LockedImage, load_lock, pin_tag, save_lock
+from orchestrator.sandbox.images.lock import Lock, LockedImage, check_checkout, load_lock, pin_tag, save_lock
 from orchestrator.sandbox.images.recipe import (
     BASE,
     INIT,
@@ -68,6 +68,10 @@ class Layout:
 
     repo: Path = paths.ROOT
     elsewhere: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Raises EnvironmentFault where there is no checkout."""
+        check_checkout()
 
     @property
     def images(self) -> Path:

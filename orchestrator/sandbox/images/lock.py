@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from orchestrator.adapter import Adapter
 from orchestrator.errors import EnvironmentFault
+from orchestrator.paths import INSTALLED
 
 MEND = "run `cab images build`"
 PIN_REPOSITORY = "cab/pin"
@@ -108,6 +109,7 @@ def load_lock(path: Path) -> Lock:
     try:
         return Lock.model_validate_json(path.read_bytes())
     except FileNotFoundError:
+        check_checkout()
         raise EnvironmentFault("no image was built yet", place=str(path), mend=MEND) from None
     except ValidationError as error:
         first = error.errors()[0]
@@ -115,6 +117,15 @@ def load_lock(path: Path) -> Lock:
         raise EnvironmentFault(
             f"{field}: {first['msg']}", place=str(path), mend=f"remove it, then {MEND}"
         ) from None
+
+
+def check_checkout() -> None:
+    """Raises EnvironmentFault where this cab came as a wheel, of which no image is built."""
+    if INSTALLED:
+        raise EnvironmentFault(
+            "this cab was installed from a wheel, and images are built in a checkout of its repository",
+            mend="run `make setup` in one, and cab there; `cab check` needs no image",
+        )
 
 
 def save_lock(lock: Lock, path: Path) -> None:
