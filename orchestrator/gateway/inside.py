@@ -10,6 +10,7 @@ import socket
 import threading
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -43,10 +44,10 @@ class InsideGateway:
         logging.getLogger("aiohttp.server").disabled = True
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, name="gateway", daemon=True)
-        self._thread.start()
         self._server = GatewayServer(self._listeners.tell, listen=self._listen)
         for endpoint in endpoints:
             self._server.add_endpoint(endpoint)
+        self._thread.start()
 
     @property
     def base_url(self) -> str:
@@ -87,16 +88,10 @@ class InsideGateway:
 
     def stop(self) -> None:
         """End it; cells still open end with it. May be called twice."""
-        if self._stopping:
-            return
-        try:
-            self._ask(self._server.close(), "close")
-        finally:
+        if not self._stopping:
             self._stopping = True
             self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            if self._bound is not None:
-                self._bound.close()
+        self._thread.join()
 
     def __enter__(self) -> InsideGateway:
         return self
@@ -110,7 +105,11 @@ class InsideGateway:
         try:
             self._loop.run_forever()
         finally:
+            with suppress(OSError):  # of files of a cell that nobody closed
+                self._loop.run_until_complete(self._server.close())
             self._loop.close()
+            if self._bound is not None:
+                self._bound.close()
             self._listeners.end(None if self._stopping else gateway_fault("died"))
 
     async def _windows(self) -> list[WindowReport]:
@@ -118,7 +117,9 @@ class InsideGateway:
 
     async def _listen(self, http: web.Server, route: CellRoute) -> asyncio.AbstractServer:
         del route
-        listener, self._bound = self._bound or _bound(self.port), None
+        listener, self._bound = self._bound or _bound(self.port, again=True), None
+        # For the next cell: else the port stays closed for a minute after this one's connections.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         return await self._loop.create_server(http, sock=listener, backlog=BACKLOG)
 
     def _ask(self, asked: Coroutine[Any, Any, T], operation: str) -> T:
@@ -134,10 +135,10 @@ class InsideGateway:
             raise gateway_fault(str(error)) from error
 
 
-def _bound(port: int) -> socket.socket:
+def _bound(port: int, *, again: bool = False) -> socket.socket:
+    """A socket at the port, which nobody else can then bind; `again` where one of ours was there before."""
     made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    # Else a port stays closed for a minute after the connections of a cell.
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, again)
     try:
         made.bind((LOOPBACK, port))
     except OSError as error:

@@ -12,6 +12,7 @@ from harness import Runner, running
 
 from orchestrator.errors import CellFault, EnvironmentFault
 from orchestrator.sandbox import docker as sandbox_docker
+from orchestrator.sandbox import steered
 from orchestrator.sandbox.docker import DockerSandbox
 
 PRELUDE = """#!/usr/bin/python3 -I
@@ -44,8 +45,9 @@ STARTED = "say('ready'); hear(); say(f'started {now}')\n"
 def test_pid_1_that_fails(
     run: Runner, short_dir: Path, monkeypatch: pytest.MonkeyPatch, script: str, text: str
 ) -> None:
-    for name in ("START_TIMEOUT_S", "END_GRACE_S", "OUTPUT_GRACE_S", "LINE_GRACE_S"):
-        monkeypatch.setattr(sandbox_docker, name, 2.0)
+    monkeypatch.setattr(sandbox_docker, "START_TIMEOUT_S", 2.0)
+    for name in ("END_GRACE_S", "OUTPUT_GRACE_S", "LINE_GRACE_S"):
+        monkeypatch.setattr(steered, name, 2.0)
     init = short_dir / "fake"
     init.write_text(PRELUDE + script)
     run.sandbox = DockerSandbox(init)
@@ -59,7 +61,7 @@ def test_pid_1_that_fails(
 
 
 def test_unanswered_kill(run: Runner, short_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox_docker, "END_GRACE_S", 0.5)
+    monkeypatch.setattr(steered, "END_GRACE_S", 0.5)
     (short_dir / "fake").write_text(PRELUDE + STARTED + "time.sleep(100)")
     run.sandbox = DockerSandbox(short_dir / "fake")
     with pytest.raises(CellFault, match=r"kill.*budget spent"):

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from orchestrator.errors import EnvironmentFault
+from orchestrator.errors import CellFault, EnvironmentFault
 from orchestrator.sandbox.contract import Mount
 
 
@@ -49,7 +49,7 @@ def _move(source: Path, target: Path) -> None:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        subprocess.run(["mv", "-T", "--", source, target], check=True, capture_output=True)
+        _program("mv", "-T", "--", str(source), str(target))
 
 
 def listed(directories: Sequence[str]) -> dict[str, set[str]]:
@@ -68,5 +68,11 @@ def remove_new(before: dict[str, set[str]], uid: int) -> None:
             ]
         if gone:
             # A program, since an agent may have nested directories deeper than a recursion goes.
-            command = ["rm", "-rf", "--one-file-system", "--", *gone]
-            subprocess.run(command, check=True, capture_output=True)
+            _program("rm", "-rf", "--one-file-system", "--", *gone)
+
+
+def _program(*argv: str) -> None:
+    """Run one to its end. Raises CellFault("disk")."""
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise CellFault("disk", f"{argv[0]} failed: {done.stderr.strip()[:500]}")

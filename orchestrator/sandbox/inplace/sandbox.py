@@ -24,7 +24,7 @@ from orchestrator.sandbox.control import ControlLine, Ready, Started
 from orchestrator.sandbox.inplace.confine import Order, landlock_version
 from orchestrator.sandbox.inplace.mounts import listed, moved, remove_new
 from orchestrator.sandbox.inplace.output import DescriptorReader
-from orchestrator.sandbox.steered import Steered
+from orchestrator.sandbox.steered import END_GRACE_S, Steered
 
 START_TIMEOUT_S = 60.0
 TCP_SINCE = 4
@@ -176,7 +176,11 @@ class _Run(Steered):
         if self._line is not None:
             self._line.close()
         if self._process is not None:
-            self._process.wait()
+            try:
+                self._process.wait(END_GRACE_S)
+            except subprocess.TimeoutExpired:  # something that cannot be killed, as in a system call
+                self._process.kill()
+                self._process.wait()
         if self._output is not None:
             self._output.stop(0)
         self._wake.close()

@@ -131,14 +131,17 @@ class Supervisor:
     # ---- the control line ----
 
     def _say(self, text: str) -> None:
-        self._line.sendall(f"{text}\n".encode())
+        try:
+            self._line.sendall(f"{text}\n".encode())
+        except OSError:
+            sys.exit(CONTROL_LOST)
 
     def _hear(self) -> None:
-        data = self._line.recv(4096)
-        if not data:
-            self._end_all()
-            sys.exit(CONTROL_LOST)
-        self._heard += data
+        try:
+            data = self._line.recv(4096)
+        except OSError:
+            data = b""
+        self._heard += data or sys.exit(CONTROL_LOST)
 
     def _obey(self) -> None:
         while b"\n" in self._heard:
@@ -199,7 +202,7 @@ class Supervisor:
 
     # ---- the end ----
 
-    def _end_all(self) -> None:
+    def end_all(self) -> None:
         """Kill and reap until nothing is left of what the command started."""
         kept = {self._broom.pid} if self._broom else set()
         while True:
@@ -208,16 +211,18 @@ class Supervisor:
             self._reap()
             left = descendants() - kept
             if not left:
+                self._reap()  # what has died since
                 return
             if self._broom is None:
                 freeze_and_kill(left)
             time.sleep(0.001)
 
     def _finish(self) -> NoReturn:
-        self._end_all()
+        self.end_all()
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         if self._broom is not None:
             self._broom.clean()
+            self._broom = None
         status = self._status or 0
         code, number = "-", "-"
         if os.WIFSIGNALED(status):
@@ -286,4 +291,8 @@ def main() -> NoReturn:
     line.set_inheritable(False)
     prctl(PR_SET_DUMPABLE, 0)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
-    Supervisor(line).run()
+    supervisor = Supervisor(line)
+    try:
+        supervisor.run()
+    finally:
+        supervisor.end_all()

@@ -2,11 +2,12 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from orchestrator.adapter import GATEWAY_URL, Adapter, LaunchContext, load_adapter
+from orchestrator.adapter import GATEWAY_URL, HOME, WORKDIR, Adapter, LaunchContext, load_adapter
 from orchestrator.sandbox.images.recipe import load_recipes
 
 IMAGES = Path(__file__).resolve().parents[3] / "images"
@@ -46,6 +47,16 @@ def test_a_cli_with_a_model_is_told_prompt_model_endpoint_and_credential(adapter
     told = [CONTEXT.prompt in " ".join(launch.argv), CONTEXT.model in everything]
     told += [GATEWAY_URL in everything, CONTEXT.credential in everything]
     assert told == [adapter.uses_model] * 4
+
+
+def test_a_cli_is_told_where_things_are_and_not_where_they_usually_are(adapter: Adapter) -> None:
+    context = replace(
+        CONTEXT, base_url="http://127.0.0.1:45999", home="/elsewhere/home", workdir="/elsewhere"
+    )
+    launch = adapter.launch(context)
+    everything = json.dumps([launch.argv, launch.env, launch.files], ensure_ascii=False)
+    assert (context.base_url in everything) == adapter.uses_model
+    assert not [usual for usual in (GATEWAY_URL, HOME, WORKDIR) if usual in everything]
 
 
 def test_each_deviation_has_a_reason(adapter: Adapter) -> None:

@@ -1,4 +1,4 @@
-"""`hello`: a CLI of a few lines that does what a model's tool calls say, so that scripted models can drive it."""
+"""`hello`: a CLI of a few lines that does what a model's tool calls say, so that scripted models drive it."""
 
 from __future__ import annotations
 

@@ -189,7 +189,8 @@ def test_a_lost_supervisor_is_no_fault_of_the_command(place: Place) -> None:
     assert fault.value.cause == "engine"
 
 
-def test_an_error_of_the_sink_is_raised_and_nothing_is_left(place: Place) -> None:
+@pytest.mark.parametrize("moment", range(3))
+def test_an_error_of_the_sink_is_raised_and_nothing_is_left(place: Place, moment: int) -> None:
     word = f"sunk-{os.getpid()}-{time.monotonic_ns()}"
     sandbox = InPlaceSandbox(alone=False, port=1, environment={"PATH": os.environ["PATH"]})
 
@@ -197,7 +198,7 @@ def test_an_error_of_the_sink_is_raised_and_nothing_is_left(place: Place) -> Non
         raise CellFault("disk", "is full")
 
     with pytest.raises(CellFault, match="is full"):
-        sandbox.run(place.spec("sh", "-c", f"echo a; sleep 50; : {word}"), sink=sink)
+        sandbox.run(place.spec("sh", "-c", f"sleep 0.0{moment}; echo a; sleep 50; : {word}"), sink=sink)
     assert processes(word) == []
 
 

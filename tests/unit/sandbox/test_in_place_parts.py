@@ -1,4 +1,4 @@
-"""Moving instead of mounting, what is cleared between two commands, and the limits that cab finds itself in."""
+"""Moving instead of mounting, clearing between two commands, and the limits that cab finds itself in."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def test_a_target_that_is_taken_is_left_as_it_is(tmp_path: Path) -> None:
     for name in ("one", "other", "target"):
         (tmp_path / name).mkdir()
     (tmp_path / "target" / "precious").write_text("x")
-    mounts = [Mount(tmp_path / "one", str(tmp_path / "free")), Mount(tmp_path / "other", str(tmp_path / "target"))]
+    mounts = [
+        Mount(tmp_path / "one", str(tmp_path / "free")),
+        Mount(tmp_path / "other", str(tmp_path / "target")),
+    ]
     with pytest.raises(EnvironmentFault, match="target"), moved(mounts):
         raise AssertionError
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "other", "target"]
