@@ -104,7 +104,7 @@ def asked_of(values: dict[str, Any], endpoint: Endpoint | None) -> Asked:
         given = f"--{next(iter(settings)).replace('_', '-')}" if settings else "--price"
         raise InputError(f"is nothing to {values['model']}", place=given, mend="leave it out")
     try:
-        return Asked(
+        asked = Asked(
             cli=values["cli"],
             model=values["model"],
             task=values["task"],
@@ -117,8 +117,10 @@ def asked_of(values: dict[str, Any], endpoint: Endpoint | None) -> Asked:
             timeout_s=values["timeout_s"],
             require=tuple(values["require"]),
         )
+        asked.spec()
     except ValidationError as error:
         raise _named(error) from None
+    return asked
 
 
 def _stack(text: str | None) -> Any:
@@ -165,7 +167,15 @@ def _rates(text: str) -> Rates:
 def _named(error: ValidationError) -> InputError:
     """The first fault, by the option that its value came from."""
     first = error.errors(include_url=False)[0]
-    names = {"tokens": "max-tokens", "usd": "max-usd", "name": "stack", "plugins": "stack"}
+    names = {
+        "id": "model",
+        "name": "stack",
+        "plugins": "stack",
+        "tasks": "task",
+        "timeout_s": "timeout",
+        "tokens": "max-tokens",
+        "usd": "max-usd",
+    }
     field = str(first["loc"][0]) if first["loc"] else ""
     option = names.get(field, field.replace("_", "-"))
     return InputError(first["msg"].removeprefix("Value error, "), place=f"--{option}", mend="see --help")

@@ -7,13 +7,14 @@ import re
 import signal
 import sys
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from orchestrator.cli.cell_options import asked_of, cell_options, hosted
-from orchestrator.cli.options import json_option
+from orchestrator.cli.options import images_dir_option, json_option
 from orchestrator.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,8 +39,16 @@ NOT_CITABLE = "provisional, not for citation: it ran on this machine, in no cont
     metavar="DIR",
     help="Leave all evidence in a new directory there, for `cab cell show`.",
 )
+@images_dir_option
 @json_option
-def check(endpoint: str | None, key_env: str | None, out: Path | None, as_json: bool, **values: Any) -> None:
+def check(
+    endpoint: str | None,
+    key_env: str | None,
+    out: Path | None,
+    images_dir: Path | None,
+    as_json: bool,
+    **values: Any,
+) -> None:
     """Run one task with a CLI that is installed on this machine, without Docker.
 
     A provisional look, not for citation: the CLI runs here, as you. embedded/reference, a scripted model,
@@ -49,12 +58,15 @@ def check(endpoint: str | None, key_env: str | None, out: Path | None, as_json: 
     key = _key(key_env)
     # A terminal that is closed ends it as Ctrl-C does.
     signal.signal(signal.SIGHUP, signal.getsignal(signal.SIGTERM))
+    from orchestrator.fleet import Fleet
     from orchestrator.report.cell import print_alone
     from orchestrator.run.alone import run_alone
     from orchestrator.run.check import look, nothing_left
     from orchestrator.sandbox.scratch import scratch_alone
 
-    asked = asked_of(values, _endpoint(endpoint, key, key_env, values))
+    asked = replace(
+        asked_of(values, _endpoint(endpoint, key, key_env, values)), fleet=Fleet(elsewhere=images_dir)
+    )
     with ExitStack() as stack:
         stack.enter_context(nothing_left())
         with scratch_alone(0o711 if os.geteuid() == 0 else 0o700) as probing:

@@ -85,13 +85,14 @@ class Asked:
     def matrix(self) -> Matrix:
         """What a sweep of this one cell is. Raises InputError that names the mend."""
         day = datetime.now(UTC).date()
-        matrix = Matrix.of(self._spec(), f"cell-{day:%Y%m%d}", fleet=self.fleet)
+        matrix = Matrix.of(self.spec(), f"cell-{day:%Y%m%d}", fleet=self.fleet)
         chosen = [cell for cell in matrix.plan.cells if cell.key.run == self.run]
         if not chosen:
             raise InputError(matrix.plan.skipped[0][1], place=f"{self.cli} with {self.model}")
         return replace(matrix, plan=replace(matrix.plan, cells=(replace(chosen[0], order_index=0),)))
 
-    def _spec(self) -> SweepSpec:
+    def spec(self) -> SweepSpec:
+        """The same as a sweep file has it. Raises InputError; ValidationError for what no file may say."""
         adapter = self.fleet.adapter(self.cli)
         if adapter.uses_model:
             self._check_model()
@@ -117,6 +118,9 @@ class Asked:
 
     def _check_model(self) -> None:
         place = f"model {self.model}"
+        if self.model == NO_MODEL:
+            mend = f"name one, or {next(iter(EMBEDDED_MODELS))}"
+            raise InputError(f"{self.cli} asks a model", place=place, mend=mend)
         if self.model.startswith(LOCAL):
             mend = "run it in a sweep, or give the URL of a server of it as the endpoint"
             raise InputError("a local model is served to sweeps alone", place=place, mend=mend)

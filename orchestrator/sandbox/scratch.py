@@ -172,8 +172,8 @@ class ScratchRoot:
 
 @contextmanager
 def scratch_alone(mode: int = 0o700, above: str = "/var/tmp") -> Iterator[Path]:
-    """A directory in `above`, or in CAB_SCRATCH, for a cell without a sweep; it goes on the way out with all it
-    holds. What this user's dead processes left of theirs goes first.
+    """A directory in `above`, or in CAB_SCRATCH, for a cell without a sweep; it goes on the way out with all
+    it holds. What this user's dead processes left of theirs goes first.
 
     Raises EnvironmentFault where it cannot be made.
     """

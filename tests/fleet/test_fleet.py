@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from command import Cab
 from fleet_sweep import CLIS, WHOLE_S, assert_driven, swept
+from one_container import assert_reproduced
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(WHOLE_S + 600)]
 
@@ -23,6 +24,11 @@ def fleet() -> Iterator[Cab]:
 @pytest.mark.parametrize("cli", CLIS)
 def test_a_cli_solves_the_tasks_and_is_measured(fleet: Cab, cli: str) -> None:
     assert_driven(fleet, cli)
+
+
+@pytest.mark.parametrize("cli", CLIS)
+def test_the_command_of_a_cell_gives_its_scores_in_one_container(fleet: Cab, cli: str) -> None:
+    assert_reproduced(fleet, cli)
 
 
 def test_the_fleet_is_large(fleet: Cab) -> None:

@@ -31,6 +31,11 @@ def child_name(cli: str) -> str:
     return f"{cli}{SUFFIX}"
 
 
+def has_all(repo: Path) -> bool:
+    """Whether a checkout, or what was installed of one, holds all that these images are made of."""
+    return all((repo / part).exists() for part in (*_CODE, *_DATA, _LOCK))
+
+
 def carried_files(repo: Path) -> dict[str, Path]:
     """What `images/cell` takes from outside its folder, by path in the repository."""
     found = {_LOCK: repo / _LOCK}
@@ -47,17 +52,41 @@ def carried_tasks(repo: Path) -> dict[str, str]:
     return {task.relative_to(repo / "tasks").as_posix(): content_hash(task) for task in found}
 
 
-def cab_facts(repo: Path, adapter: Path) -> dict[str, Any]:
-    """Which cab a child with this adapter holds: its version, the last commit that touched any of it, and
-    whether it differs from that commit. The last two are None outside a git checkout.
+def cab_facts(repo: Path, adapters: Mapping[str, Path]) -> dict[str, dict[str, Any]]:
+    """By CLI, which cab its child holds: the version, the last commit that touched any of it, and whether it
+    differs from that commit. The last two are None outside a git checkout.
     """
-    parts = [*_CODE, *_DATA, _LOCK, f"images/{CELL}"]
-    if adapter.is_relative_to(repo):
-        parts.append(adapter.relative_to(repo).as_posix())
-    commit = _git(repo, "log", "-1", "--format=%H", "--", *parts)
-    changed = _git(repo, "status", "--porcelain", "--", *parts) if commit else None
-    dirty = None if changed is None else changed != ""
-    return {"cab_version": __version__, "commit": commit or None, "dirty": dirty}
+    files = {
+        cli: path.relative_to(repo).as_posix() for cli, path in adapters.items() if path.is_relative_to(repo)
+    }
+    shared = [*_CODE, *_DATA, _LOCK, f"images/{CELL}"]
+    commit = _git(repo, "log", "-1", "--format=%H", "--", *shared)
+    if not commit:
+        return {cli: {"cab_version": __version__, "commit": None, "dirty": None} for cli in adapters}
+    # Two calls for all adapters: one for each would take longer than all else that listing images does.
+    later = _git(repo, "log", "--format=commit %H", "--name-only", f"{commit}..HEAD", "--", *files.values())
+    status = _git(repo, "status", "--porcelain", "-z", "--no-renames", "--", *shared, *files.values())
+    changed = {line[3:] for line in (status or "").split("\0") if line}
+    own = {path for path in changed if path in files.values()}
+    return {
+        cli: {
+            "cab_version": __version__,
+            "commit": _last_of(later or "", files.get(cli)) or commit,
+            "dirty": bool(changed - own) or files.get(cli) in own,
+        }
+        for cli in adapters
+    }
+
+
+def _last_of(log: str, path: str | None) -> str | None:
+    """The first commit of a log that has the path."""
+    commit = None
+    for line in log.splitlines():
+        if line.startswith("commit "):
+            commit = line.removeprefix("commit ")
+        elif line == path:
+            return commit
+    return None
 
 
 def image_file(facts: Mapping[str, Any], *, parent_id: str, parent_tag: str, env: Sequence[str]) -> bytes:

@@ -124,8 +124,8 @@ def _add(tar: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
 
 
 def load_recipes(images_dir: Path, elsewhere: Path | None = None) -> dict[str, Recipe]:
-    """All images under `images_dir` and `elsewhere`, parents before children; where `images_dir` has a
-    folder `cell`, each CLI's image for run-cell too.
+    """All images under `images_dir` and `elsewhere`, parents before children; and each CLI's for run-cell,
+    where all that it is made of lies beside `images_dir`.
 
     Raises InputError when a parent is missing or images stand on each other in a ring.
     """
@@ -135,11 +135,14 @@ def load_recipes(images_dir: Path, elsewhere: Path | None = None) -> dict[str, R
         for name, folder in fleet.folders.items()
         if (folder / DOCKERFILE).is_file()
     }
-    if carrier := recipes.get(cell.CELL):
+    carrier = recipes.pop(cell.CELL, None)
+    if carrier is not None and cell.has_all(images_dir.parent):
         recipes[cell.CELL] = replace(carrier, beside=cell.carried_files(images_dir.parent))
-        for name in fleet.runnable:
-            if name in recipes:
-                recipes[cell.child_name(name)] = _child(recipes[name], carrier.folder / cell.CHILD)
+        clis = [name for name in fleet.runnable if name in recipes]
+        facts = cell.cab_facts(images_dir.parent, {name: fleet.adapter_file(name) for name in clis})
+        for name in clis:
+            child = _child(recipes[name], carrier.folder / cell.CHILD, facts[name])
+            recipes[child.name] = child
     for recipe in recipes.values():
         for argument, parent in recipe.parents.items():
             if parent != ROOT and parent not in recipes:
@@ -151,22 +154,16 @@ def load_recipes(images_dir: Path, elsewhere: Path | None = None) -> dict[str, R
     return {name: recipes[name] for name in _ordered(recipes)}
 
 
-def _child(of: Recipe, folder: Path) -> Recipe:
+def _child(of: Recipe, folder: Path, cab: Mapping[str, Any]) -> Recipe:
     """The image for run-cell of a CLI."""
-    adapter = of.folder / ADAPTER
-    facts = {
-        "cli": of.name,
-        "cli_version": of.version,
-        **cell.cab_facts(folder.parents[2], adapter),
-    }
     return Recipe(
         name=cell.child_name(of.name),
         folder=folder,
         parents={"CLI": of.name, "CELL": cell.CELL},
         stands_on=of.name,
         adapter=of.adapter,
-        beside={f"cab/images/{of.name}/{ADAPTER}": adapter},
-        facts=facts,
+        beside={f"cab/images/{of.name}/{ADAPTER}": of.folder / ADAPTER},
+        facts={"cli": of.name, "cli_version": of.version, **cab},
     )
 
 

@@ -52,6 +52,7 @@ def run(*arguments: str) -> tuple[int, set[str], str]:
         ["sweep", "--help"],
         ["cell", "show", "--help"],
         ["import", "published", "--help"],
+        ["run-cell", "--help"],
     ],
 )
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
