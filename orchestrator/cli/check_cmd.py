@@ -126,17 +126,18 @@ def _out(stack: ExitStack, out: Path | None, name: str) -> Out | None:
 def _say_where(installed: Installed) -> None:
     from orchestrator.run.check import held_back
 
-    user = installed.place.users[0][0] if installed.place.users else os.geteuid()
+    uid = installed.place.users[0][0] if installed.place.users else os.geteuid()
+    user = "you" if uid == os.geteuid() else f"uid {uid}, which is nobody's"
     version = f"{installed.version}, {installed.difference or 'the version that cab knows'}"
     click.echo(f"cab: {installed.cli} at {installed.program}, {version}", err=True)
-    click.echo(
-        f"cab: it runs on this machine as uid {user}, in no container, with a HOME of its own", err=True
-    )
+    click.echo(f"cab: it runs on this machine as {user}, in no container, with a HOME of its own", err=True)
     for line in held_back():
         click.echo(f"cab: {line}", err=True)
 
 
 def _say(stage: str) -> None:
     from orchestrator.report.text import stage_in_words
+    from orchestrator.run.alone import REFERENCE
 
-    click.echo(f"cab: {stage_in_words(stage)}", err=True)
+    said = "the task's own solution" if stage == REFERENCE else stage_in_words(stage)
+    click.echo(f"cab: {said}", err=True)

@@ -280,3 +280,8 @@ def test_targets_are_called_by_their_sources_on_a_machine(tmp_path: Path) -> Non
         alone: InPlaceSandbox(alone=alone, port=1, environment={}).inside(mount) for alone in (True, False)
     }
     assert found == {True: "/workdir", False: str(tmp_path)}
+
+
+def test_what_a_terminal_sends_to_a_job_is_not_sent_to_the_supervisor(place: Place) -> None:
+    place.shell("ps -o sid= -p $PPID")
+    assert int(place.output["stdout"]) not in (0, os.getsid(0))
