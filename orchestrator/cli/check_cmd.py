@@ -61,12 +61,14 @@ def check(
     from orchestrator.fleet import Fleet
     from orchestrator.report.cell import print_alone
     from orchestrator.run.alone import run_alone
-    from orchestrator.run.check import look, nothing_left
+    from orchestrator.run.check import check_key, look, nothing_left
     from orchestrator.sandbox.scratch import scratch_alone
 
     asked = replace(
         asked_of(values, _endpoint(endpoint, key, key_env, values)), fleet=Fleet(elsewhere=images_dir)
     )
+    if key:
+        check_key()
     with ExitStack() as stack:
         stack.enter_context(nothing_left())
         with scratch_alone(0o711 if os.geteuid() == 0 else 0o700) as probing:

@@ -124,6 +124,16 @@ def held_back() -> tuple[str, ...]:
     return (f"{reads}; {writes}, and {reaches}", *missing)
 
 
+def check_key() -> None:
+    """Raises EnvironmentFault where the CLI could read a key out of the environment of the user's shell."""
+    if landlock_version() < FILES_SINCE and os.geteuid() != 0:
+        raise EnvironmentFault(
+            "this kernel does not keep a CLI from reading the key in your shell's environment",
+            place="--key-env",
+            mend="use Linux 5.19 or newer with Landlock, or run-cell in Docker",
+        )
+
+
 @contextmanager
 def nothing_left() -> Iterator[None]:
     """End, on the way out, every process that this one or a descendant of it started, orphans included."""

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from orchestrator.errors import EnvironmentFault
 from orchestrator.fleet import Fleet
 from orchestrator.run import check
 from orchestrator.run.alone import Asked
-from orchestrator.run.check import environment, free_users, held_back, look
+from orchestrator.run.check import check_key, environment, free_users, held_back, look
 
 TASK = "polyglot/python-reverse-string"
 TOLD = "echo hello 1.2.3"
@@ -184,6 +185,16 @@ def test_what_does_not_hold_is_said(
     lines = held_back()
     assert len(lines) == len(said)
     assert all(part in line for part, line in zip(said, lines, strict=True))
+
+
+@pytest.mark.parametrize(("landlock", "uid", "refused"), [(1, 1000, True), (2, 1000, False), (0, 0, False)])
+def test_no_key_is_taken_where_the_cli_could_read_it(
+    monkeypatch: pytest.MonkeyPatch, landlock: int, uid: int, refused: bool
+) -> None:
+    monkeypatch.setattr(check, "landlock_version", lambda: landlock)
+    monkeypatch.setattr(os, "geteuid", lambda: uid)
+    with pytest.raises(EnvironmentFault, match="shell's environment") if refused else nullcontext():
+        check_key()
 
 
 ORPHANS = """
