@@ -111,6 +111,8 @@ def _endpoint(url: str | None, key: str, key_env: str | None, values: dict[str, 
     if url is None:
         mend = "give --endpoint URL and --key-env NAME; embedded/reference needs neither"
         raise InputError("has no endpoint", place=f"--model {values['model']}", mend=mend)
+    if not url.startswith(("http://", "https://")):
+        raise InputError("is no URL of http or https", place=f"--endpoint {url}", mend="see --help")
     return Endpoint(name="endpoint", base_url=url, key=key, wire=values["wire"])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,7 +13,7 @@ import click
 
 from orchestrator.cli.cell_options import asked_of, cell_options, hosted
 from orchestrator.cli.options import json_option
-from orchestrator.errors import EnvironmentFault, InputError
+from orchestrator.errors import EnvironmentFault, InputError, StoreError
 from orchestrator.paths import IMAGE_FILE
 
 if TYPE_CHECKING:
@@ -53,8 +54,15 @@ def run_cell(out: Path | None, as_json: bool, **values: Any) -> None:
         given = _out(stack, out, "~".join(cell.key.path().parts))
         evidence = Path(stack.enter_context(TemporaryDirectory(prefix="cab-evidence-", dir=SCRATCH)))
         record = run_alone(asked, image.place, evidence, on_stage=_say)
-        kept = given.give(evidence) if given else None
+        kept, fault = None, None
+        try:
+            kept = given.give(evidence) if given else None
+        except StoreError as error:
+            fault = error
+        # What came of the cell is told all the same: it may have cost money.
         print_alone(evidence, kept, as_json=as_json)
+        if fault is not None:
+            raise fault
     sys.exit(0 if record.outcome.counted else 1)
 
 
@@ -94,6 +102,9 @@ def _endpoint(key: str, values: dict[str, Any]) -> Endpoint:
     if not url:
         mend = f"docker run -e {ENDPOINT} -e {KEY} …, with the base URL; embedded/reference needs none"
         raise InputError(f"{ENDPOINT} is not set", place=f"--model {values['model']}", mend=mend)
+    if not re.match(r"https?://[^/]", url):
+        mend = "give the base URL of the model's endpoint"
+        raise InputError("is no http:// or https:// URL", place=ENDPOINT, mend=mend)
     if not key:
         click.echo(f"cab: {KEY} is not set: none is sent", err=True)
     return Endpoint(name="endpoint", base_url=url, key=key, wire=values["wire"])

@@ -107,7 +107,12 @@ class Asked:
                 if adapter.uses_model
                 else ()
             ),
-            endpoints={at.name: EndpointSpec(base_url=BaseUrl(url=at.base_url), wire=at.wire)} if at else {},
+            # It comes from the environment: what no file may hold, as a user and a password, may be in it.
+            endpoints=(
+                {at.name: EndpointSpec(base_url=BaseUrl.model_construct(url=at.base_url), wire=at.wire)}
+                if at
+                else {}
+            ),
             tasks=(self.task,),
             stacks=(self.stack,) if self.stack else ("factory",),
             runs=self.run,

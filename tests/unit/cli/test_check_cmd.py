@@ -15,7 +15,7 @@ URL = "http://127.0.0.1:9"
         (("--model", "m", "--endpoint", URL, "--key-env", KEY), "takes the name of a variable, not a key"),
         (("--model", "m", "--endpoint", URL, "--key-env", "UNSET"), "UNSET: no such variable is set"),
         (("--model", "m"), "give --endpoint URL and --key-env NAME"),
-        (("--model", "m", "--endpoint", "file:///x"), "http"),
+        (("--model", "m", "--endpoint", "models.example/v1"), "--endpoint models.example/v1: is no URL"),
         (("--model", "embedded/reference", "--endpoint", URL), "leave it out"),
         (("--model", "embedded/reference", "--key-env", "MY_KEY"), "leave it out"),
         ((), "--key-env: is nothing to none"),
