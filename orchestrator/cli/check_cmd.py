@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -111,8 +112,15 @@ def _endpoint(url: str | None, key: str, key_env: str | None, values: dict[str, 
     if url is None:
         mend = "give --endpoint URL and --key-env NAME; embedded/reference needs neither"
         raise InputError("has no endpoint", place=f"--model {values['model']}", mend=mend)
-    if not url.startswith(("http://", "https://")):
-        raise InputError("is no URL of http or https", place=f"--endpoint {url}", mend="see --help")
+    at = urlsplit(url)
+    if at.scheme not in ("http", "https") or not at.hostname:
+        raise InputError("is no http:// or https:// URL", place="--endpoint", mend="see --help")
+    if at.username or at.password or at.query:
+        # Not repeated: it may be a key.
+        mend = "give the key by --key-env NAME"
+        raise InputError(
+            "is a URL with a user or a query, which may be a secret", place="--endpoint", mend=mend
+        )
     return Endpoint(name="endpoint", base_url=url, key=key, wire=values["wire"])
 
 
