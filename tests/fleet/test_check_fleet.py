@@ -1,4 +1,4 @@
-"""`cab check` with real CLIs, on this machine: those that run wherever they are put, copied out of their images."""
+"""`cab check` with real CLIs, on this machine: those that run wherever they are put, out of their images."""
 
 from __future__ import annotations
 
