@@ -14,7 +14,7 @@ from pathlib import Path
 
 from orchestrator.adapter import Adapter, load_adapter
 from orchestrator.errors import InputError
-from orchestrator.paths import IMAGES
+from orchestrator.paths import IMAGES, cab_command
 
 ADAPTER = "adapter.py"
 DOCKERFILE = "Dockerfile"
@@ -83,6 +83,13 @@ class Fleet:
             found.update(dict.fromkeys(names or [glob]))
         return tuple(found)
 
+    def build_command(self, names: Iterable[str]) -> str:
+        """The command that builds the images of these names, and with them what they stand on."""
+        wanted = sorted(names)
+        elsewhere = any((found := self.folders.get(name)) and found.parent != self.images for name in wanted)
+        option = ("--images-dir", str(self.elsewhere)) if elsewhere else ()
+        return cab_command("images", "build", *wanted, *option)
+
     def adapter_file(self, name: str) -> Path:
         """Where the adapter of a CLI is, or would be."""
         return self.folders.get(name, self.images / name) / ADAPTER
@@ -98,6 +105,14 @@ class Fleet:
             place=str(self.adapter_file(name)),
             mend=f"known CLIs: {', '.join(self.runnable)}{where}",
         )
+
+
+def where_elsewhere(clis: Iterable[str]) -> tuple[str, ...]:
+    """The words that a command about these CLIs wants where some of them are in a folder elsewhere, which
+    whoever types it has to name: no record does.
+    """
+    here = _folders(IMAGES)
+    return () if all(name in here for name in clis) else ("--images-dir", "DIR")
 
 
 def _folders(above: Path) -> dict[str, Path]:

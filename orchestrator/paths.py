@@ -34,6 +34,6 @@ def cab_command(*words: str, results: Path | None = None, program: str = "cab") 
     return f"{program} {shlex.join([*words, *place])}"
 
 
-def resume_command(root: Path) -> str:
+def resume_command(root: Path, *options: str) -> str:
     """The command that goes on with the sweep whose directory is `root`."""
-    return cab_command("sweep", "resume", root.name, results=root.parent)
+    return cab_command("sweep", "resume", root.name, *options, results=root.parent)

@@ -42,19 +42,12 @@ def list_(images_dir: Path | None, as_json: bool) -> None:
     """List all images: version, size, licence, when they were built, and which CLIs cannot be had."""
     from dataclasses import asdict
 
-    from orchestrator.errors import EnvironmentFault
     from orchestrator.report.images import print_images
-    from orchestrator.sandbox.images import Layout, Lock, load_lock
+    from orchestrator.sandbox.images import Layout, known_lock
     from orchestrator.sandbox.images.listing import list_images
 
     layout = Layout(elsewhere=images_dir)
-    try:
-        lock = load_lock(layout.lock)
-    except EnvironmentFault:
-        if layout.lock.exists():
-            raise
-        lock = Lock()  # nothing was built yet
-    found = list_images(lock, layout)
+    found = list_images(known_lock(layout.lock), layout)
     if as_json:
         print_json([asdict(image) for image in found], indent=2)
     else:

@@ -242,6 +242,10 @@ def _execute(call: Prepared, *, preflight: bool, dry_run: bool, as_json: bool) -
             from orchestrator.report.preflight import check
 
             ready, interrupted = check(whole)
+        elif whole.bench is not None:
+            from orchestrator.run.preflight.pairs import with_known
+
+            ready = with_known(whole)
         if not interrupted:
             interrupted = watch(ready)
         write_summary(ready.store)

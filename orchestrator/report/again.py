@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from orchestrator.errors import StoreError
+from orchestrator.fleet import where_elsewhere
 from orchestrator.plan.spec import SweepSpec
 from orchestrator.report.called import command
 from orchestrator.run.outcome import TABLE
@@ -28,13 +29,16 @@ def again(record: CellRecord, cell_dir: Path) -> str:
         return "run it again: by the command that it was run with"
     if record.imported is not None:
         return "run it again: only its publisher can; to measure the same, start a sweep of your own"
+    where = where_elsewhere([record.identity.cli])
     if TABLE[record.outcome.name].retried:
-        return f"run it again: {command('sweep', 'resume', record.identity.sweep_id, results=results)}"
+        resume = command("sweep", "resume", record.identity.sweep_id, *where, results=results)
+        return f"run it again: {resume}"
     spec = _spec_of_its_sweep(record, results)
     if spec is None:
         return "run it again: by its sweep file; the sweep as stored is not here, or is older than this cab"
     text = json.dumps(alone(record, spec))
-    run = command("sweep", "run", "/dev/stdin", "--id", _new_id(record, datetime.now(UTC)), results=results)
+    new_id = _new_id(record, datetime.now(UTC))
+    run = command("sweep", "run", "/dev/stdin", "--id", new_id, *where, results=results)
     return f"run it again, as a sweep of its own:\n  printf %s {shlex.quote(text)} | {run}"
 
 

@@ -368,6 +368,8 @@ def _print_stack(out: Console, identity: Identity) -> None:
     for index, plugin in enumerate(identity.plugins):
         name = f"{plugin.name} ({plugin.kind}, {plugin.digest})"
         said = name if plugin.skipped is None else f"without {name}: {plugin.skipped}"
+        if plugin.offered is False:
+            said += ": applied, but no request named a tool of it, as where the server does not start"
         _field(out, "" if index else "stack", f"{'' if index else identity.stack + ': '}{said}")
     if identity.plugin_env_keys:
         _field(out, "", f"variables: {' '.join(identity.plugin_env_keys)}")

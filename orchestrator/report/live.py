@@ -53,7 +53,7 @@ def watch(ready: Ready) -> bool:
         err.print(f"{ready.matrix.sweep_id}: {plural(done, 'cell')} finished, nothing to do{only}")
         return False
     # Imported here: a sweep with nothing to do need not wait for the tracing SDK.
-    from orchestrator.report.spending import spent
+    from orchestrator.report.spending import more, spent
     from orchestrator.run.budget import Budget
     from orchestrator.run.sweep import Sweep
 
@@ -80,10 +80,9 @@ def watch(ready: Ready) -> bool:
     if sweep.interrupted:
         err.print(f"stopped after {took}; go on with: {go_on(ready)}", soft_wrap=True)
     elif left := sweep.over_budget:
-        more = " ".join(f"--budget-{name} MORE" for name in spec.budget.model_dump(exclude_none=True))
         err.print(
             f"sweep_budget: {used()} after {took}, {plural(left, 'cell')} not run; "
-            f"go on with: {go_on(ready)} {more}",
+            f"go on with: {go_on(ready, *more(budget))}",
             soft_wrap=True,
         )
     else:
@@ -91,14 +90,17 @@ def watch(ready: Ready) -> bool:
     return sweep.interrupted
 
 
-def go_on(ready: Ready) -> str:
+def go_on(ready: Ready, *options: str) -> str:
     """The command that goes on with what this call was about, and with nothing else of its sweep; a replay
     begins anew.
     """
+    if elsewhere := ready.matrix.fleet.elsewhere:
+        options = ("--images-dir", str(elsewhere), *options)
     if ready.chosen and (replayed := ready.chosen[0].recorded) is not None:
-        return command("cell", "replay", str(replayed.cell_dir))
+        return command("cell", "replay", str(replayed.cell_dir), *options)
     limited = [word for glob in ready.only for word in ("--only", glob)]
-    return command("sweep", "resume", ready.matrix.sweep_id, *limited, results=ready.store.root.parent)
+    words = ("sweep", "resume", ready.matrix.sweep_id, *limited, *options)
+    return command(*words, results=ready.store.root.parent)
 
 
 def _no_budget() -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from orchestrator.plan.expand import PlannedCell, shown_stack
+from orchestrator.report.called import as_called
 from orchestrator.report.columns import Column, fit
 from orchestrator.report.table import print_skipped
 from orchestrator.report.text import console, plural, print_json, safe_line
@@ -23,9 +24,11 @@ def print_plan(matrix: Matrix, cells: Sequence[PlannedCell] | None = None, *, as
 
 
 def print_dry_run(call: Prepared, *, as_json: bool) -> None:
-    """Print a plan with what a call would do about each cell of it. Raises what the call would, too."""
+    """Print a plan with what a call would do about each cell of it, and which images it lacks. Raises what
+    the call would, too.
+    """
     call.todo()
-    _print(call.matrix, call.matrix.plan.cells, _states(call), as_json=as_json)
+    _print(call.matrix, call.matrix.plan.cells, _states(call), call.images_to_build(), as_json=as_json)
 
 
 def _states(call: Prepared) -> dict[str, str]:
@@ -48,7 +51,14 @@ def _states(call: Prepared) -> dict[str, str]:
     return states
 
 
-def _print(matrix: Matrix, cells: Sequence[PlannedCell], states: Mapping[str, str], *, as_json: bool) -> None:
+def _print(
+    matrix: Matrix,
+    cells: Sequence[PlannedCell],
+    states: Mapping[str, str],
+    unbuilt: Collection[str] = (),
+    *,
+    as_json: bool,
+) -> None:
     plan = matrix.plan
     if as_json:
         listed = [
@@ -63,7 +73,8 @@ def _print(matrix: Matrix, cells: Sequence[PlannedCell], states: Mapping[str, st
             for plugin, reason in plugins
         ]
         data = {"sweep_id": matrix.sweep_id, "cells": listed, "skipped": skipped}
-        print_json(data | ({"plugins_skipped": less} if matrix.stacks else {}))
+        data |= {"plugins_skipped": less} if matrix.stacks else {}
+        print_json(data | ({"images_to_build": sorted(unbuilt)} if states else {}))
         return
     if states:
         cells = [cell for cell in cells if states[cell.cell_id] != LEFT_OUT]
@@ -94,3 +105,6 @@ def _print(matrix: Matrix, cells: Sequence[PlannedCell], states: Mapping[str, st
     for (cli, stack), plugins_less in matrix.plugins_skipped.items():
         for plugin, reason in plugins_less:
             out.print(safe_line(f"{cli}+{stack} runs without plugin {plugin}: {reason}"), soft_wrap=True)
+    if unbuilt:
+        build = as_called(matrix.fleet.build_command(unbuilt))
+        out.print(safe_line(f"to be built before: {build}"), soft_wrap=True)

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from orchestrator.report.columns import Column, fit
 from orchestrator.report.live import FINISHING, HINT, STOPPING, go_on, interruptible
+from orchestrator.report.spending import more, spent
 from orchestrator.report.text import (
     NOT_MEASURED,
     clock,
@@ -20,6 +21,7 @@ from orchestrator.report.text import (
     print_json,
     safe_line,
 )
+from orchestrator.run.budget import Budget
 from orchestrator.run.preflight.pairs import Pair, decided, pairs_of, recall
 from orchestrator.run.start import Matrix, Ready
 from orchestrator.store.preflight import PairResult, PreflightRecord, write_preflight
@@ -48,7 +50,6 @@ def check(
     if not pairs:
         return ready, False
     # Imported here: a sweep of scripted models alone need not wait for it.
-    from orchestrator.run.budget import Budget
     from orchestrator.run.preflight.check import Preflight, apply
 
     record = recall(ready, pairs)
@@ -69,7 +70,7 @@ def check(
     if preflight.interrupted:
         view.stopped(left)
     elif left.held:
-        view.held(left, preflight.record, used_up=budget.used_up)
+        view.held(left, preflight.record, budget)
     return left, preflight.interrupted
 
 
@@ -105,14 +106,17 @@ class _View:
     def stopped(self, left: Ready) -> None:
         self._line(f"stopped; go on with: {go_on(left)}")
 
-    def held(self, left: Ready, record: PreflightRecord, *, used_up: bool) -> None:
-        """Which endpoints kept cells from running, once for each with each model, and the mend."""
+    def held(self, left: Ready, record: PreflightRecord, budget: Budget) -> None:
+        """Which endpoints kept cells from running, once for each with each model, and the mend; or that the
+        budget did.
+        """
         faults = {(it.endpoint, it.model): it for it in record.pairs if it.verdict == "undecided"}
         for (endpoint, model), result in faults.items():
             mend = MENDS.get(result.cause or "", "it may pass")
             self._line(f"endpoint {endpoint}, model {model}: {result.cause}: {result.detail} ({mend})")
-        why = "sweep_budget: " if used_up else ""
-        self._line(f"{why}{plural(len(left.held), 'cell')} not run; go on with: {go_on(left)}")
+        why = f"sweep_budget: {spent(budget)}, " if budget.used_up else ""
+        resume = go_on(left, *more(budget))
+        self._line(f"{why}{plural(len(left.held), 'cell')} not run; go on with: {resume}")
 
     def finishing(self) -> None:
         self._line(FINISHING)

@@ -29,6 +29,11 @@ def spent(budget: Budget) -> str:
     return f"{' and '.join(parts)} used" if parts else ""
 
 
+def more(budget: Budget) -> list[str]:
+    """The options that raise what is used up of a budget, for the command that goes on with its sweep."""
+    return [word for name in budget.limits_reached for word in (f"--budget-{name}", "MORE")]
+
+
 def as_data(budget: Budget, not_finished: int) -> dict[str, Any]:
     """`sweep_budget` is the number of cells that were not run since the budget was used up before. `spent` is
     what was stated: a call without usage, or without a price, adds nothing to it.

@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
+from orchestrator.fleet import where_elsewhere
 from orchestrator.gateway.contract import WindowReport
 from orchestrator.report.builds import print_changes
 from orchestrator.report.called import command
@@ -66,7 +67,7 @@ def print_sweep(store: CellStore, *, as_json: bool, runner: Runner | None = None
         if window.waited_s:
             out.print(_waited(window), soft_wrap=True)
     missing = len(sweep.order) - len(entries) - len(refused)
-    _print_budget(sweep, store, missing, out)
+    more = _print_budget(sweep, store, missing, out)
     if missing:
         out.print(f"not finished: {missing} of {plural(len(sweep.order), 'cell')}", soft_wrap=True)
         if runner:
@@ -75,7 +76,8 @@ def print_sweep(store: CellStore, *, as_json: bool, runner: Runner | None = None
 
             print_runner(runner, out)
         if not (runner and runner.process.alive):
-            go_on = command("sweep", "resume", sweep.sweep_id, results=store.root.parent)
+            words = ("sweep", "resume", sweep.sweep_id, *where_elsewhere(sweep.adapters), *more)
+            go_on = command(*words, results=store.root.parent)
             out.print(f"go on with: {go_on}", soft_wrap=True)
     out.print(f"results: {store.root}", soft_wrap=True)
     if entries:
@@ -86,14 +88,16 @@ def print_sweep(store: CellStore, *, as_json: bool, runner: Runner | None = None
             out.print(said, soft_wrap=True)
 
 
-def _print_budget(sweep: SweepRecord, store: CellStore, missing: int, out: Console) -> None:
-    """What of the sweep's budget is spent, and what was not run for it."""
-    from orchestrator.report.spending import budget_of, spent
+def _print_budget(sweep: SweepRecord, store: CellStore, missing: int, out: Console) -> list[str]:
+    """What of the sweep's budget is spent, and what was not run for it. The options that raise it."""
+    from orchestrator.report.spending import budget_of, more, spent
 
     budget = budget_of(sweep, store)
-    if budget is not None:
-        left = f"; sweep_budget: {plural(missing, 'cell')} not run" if budget.used_up and missing else ""
-        out.print(f"budget: {spent(budget)}{left}", soft_wrap=True)
+    if budget is None:
+        return []
+    left = f"; sweep_budget: {plural(missing, 'cell')} not run" if budget.used_up and missing else ""
+    out.print(f"budget: {spent(budget)}{left}", soft_wrap=True)
+    return more(budget)
 
 
 def _waited(window: WindowReport) -> str:

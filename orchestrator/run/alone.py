@@ -10,7 +10,7 @@ import ctypes
 import json
 import os
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -53,6 +53,8 @@ from orchestrator.store.record import CellRecord, Isolation, to_json
 from scorers.evidence import Price
 
 PR_SET_DUMPABLE = 4
+NOT_WRITABLE = (Path("/var/tmp"), Path("/run/lock"))
+"""Directories that anybody may write to in an image, but nobody in a container of a sweep."""
 SCRATCH = "/var/tmp"
 """Not /tmp, which a command may write to."""
 REFERENCE = "reference"
@@ -222,6 +224,8 @@ def run_alone(
     matrix = asked.matrix()
     [cell] = matrix.plan.cells
     _close_to_others()
+    if place.alone:
+        _close_directories()
     with ExitStack() as stack:
         bench = _bench(stack, matrix, cell, asked, place)
         if not place.alone:
@@ -293,6 +297,17 @@ def _bench(stack: ExitStack, matrix: Matrix, cell: PlannedCell, asked: Asked, pl
         weaknesses=place.weaknesses + open_egress,
         found_limits=found_limits(),
     )
+
+
+def _close_directories() -> None:
+    """Take from the commands' users what Landlock keeps them from writing to in any case.
+
+    Programs ask `access` whether they may write there, which knows nothing of Landlock: SQLite would take
+    /var/tmp for its temporary files, and fail, instead of going on to /tmp as where the root is read-only.
+    """
+    for path in NOT_WRITABLE:
+        with suppress(FileNotFoundError):
+            path.chmod(0o755)
 
 
 def _close_to_others() -> None:

@@ -44,7 +44,11 @@ class Budget:
 
     @property
     def used_up(self) -> bool:
-        limit = self.limit
-        return (limit.tokens is not None and self.tokens >= limit.tokens) or (
-            limit.usd is not None and self.usd >= limit.usd
-        )
+        return bool(self.limits_reached)
+
+    @property
+    def limits_reached(self) -> tuple[str, ...]:
+        """Which of its limits are used up: `tokens`, `usd`."""
+        spent = {"tokens": self.tokens, "usd": self.usd}
+        limits = self.limit.model_dump(exclude_none=True)
+        return tuple(name for name, limit in limits.items() if spent[name] >= limit)

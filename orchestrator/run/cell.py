@@ -42,7 +42,7 @@ from orchestrator.run.outcome import (
 from orchestrator.run.output import recorded
 from orchestrator.run.prices import price_of
 from orchestrator.run.script import build_script
-from orchestrator.run.stack import Rules, lay_plugins, said_of
+from orchestrator.run.stack import Rules, lay_plugins, offered, said_of
 from orchestrator.run.workdir import Classifier, Difference, Template, compare, copy_tree, scan
 from orchestrator.sandbox.contract import ContainerEnd, ContainerSpec, Mount, RunningContainer, TtySize
 from orchestrator.store.record import HostTried
@@ -76,7 +76,7 @@ class Cancelled(Exception):
 @dataclass(frozen=True)
 class CellResult:
     """What one try of a cell came to. `load` is the machine's one-minute load average at its start,
-    `bounded` whether its scratch was."""
+    `bounded` whether its scratch was; `offered` are the MCP servers of which a request named a tool."""
 
     outcome: Outcome
     facts: evidence.TaskFacts
@@ -87,6 +87,7 @@ class CellResult:
     load: float
     bounded: bool
     hosts_tried: tuple[HostTried, ...] | None = None
+    offered: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -107,6 +108,7 @@ class CellRun:
     _calls: list[evidence.ModelCall] = field(default_factory=list)
     _bounded: bool = False
     _hosts_tried: tuple[HostTried, ...] | None = None
+    _offered: frozenset[str] = frozenset()
     _agent_began: float | None = None
     _running: RunningContainer | None = None
     _waiting: bool = False
@@ -278,13 +280,9 @@ class CellRun:
 
     def _mounts(self, scratch: Path) -> list[Mount]:
         """Workdir and HOME, and for a baseline the solution."""
-        mounts = [
-            Mount(scratch / "workdir", WORKDIR, read_only=False),
-            Mount(scratch / "home", HOME, read_only=False),
-        ]
-        if self._adapter.needs_solution:
-            mounts.append(Mount(scratch / "solution", SOLUTION))
-        return mounts
+        solution = [Mount(scratch / "solution", SOLUTION)] if self._adapter.needs_solution else []
+        places = (("workdir", WORKDIR), ("home", HOME))
+        return [*(Mount(scratch / name, target, read_only=False) for name, target in places), *solution]
 
     def _agent_spec(self, scratch: Path, launch: Launch) -> ContainerSpec:
         mounts = self._mounts(scratch)
@@ -350,6 +348,7 @@ class CellRun:
         self._evidence |= {"calls": self._calls, "tool_calls": tools}
         add_model_calls(tracer, span, self._calls, recorded_wire(wire) or "chat")
         add_tool_calls(tracer, span, tools)
+        self._offered = offered(self._plugins, (body.request for body in read_wire(wire)))
 
     def _collect(self, scratch: Path) -> Difference:
         """Listings, diff, documents, final message, HOME."""
@@ -409,6 +408,7 @@ class CellRun:
             load=self._load,
             bounded=self._bounded,
             hosts_tried=self._hosts_tried,
+            offered=self._offered,
         )
 
     def _frozen(self) -> evidence.Evidence:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.errors import EnvironmentFault
+from orchestrator.fleet import where_elsewhere
 from orchestrator.paths import resume_command
 from orchestrator.run.bench import LOCAL_LOG, Bench
 from orchestrator.run.outcome import Outcome
@@ -14,7 +15,7 @@ def check_ground(bench: Bench, store: CellStore, outcome: Outcome) -> None:
 
     Raises EnvironmentFault where each further one would fail alike.
     """
-    mend = resume_command(store.root)
+    mend = resume_command(store.root, *where_elsewhere(bench.adapters))
     if not bench.gateway.alive:
         place = str(store.root / "gateway.log")
         raise EnvironmentFault("the model gateway died", place=place, mend=mend)

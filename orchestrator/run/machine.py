@@ -12,6 +12,7 @@ from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 from orchestrator.adapter import Adapter
+from orchestrator.fleet import Fleet
 from orchestrator.gateway.client import Gateway
 from orchestrator.gateway.contract import Endpoint
 from orchestrator.gateway.local.server import LocalServer
@@ -19,10 +20,10 @@ from orchestrator.paths import IMAGES_LOCK, INIT_BINARY
 from orchestrator.plan.spec import SweepSpec
 from orchestrator.run.bench import LOCAL_LOG, Bench
 from orchestrator.run.grader import OWNER_LABEL, Grader
-from orchestrator.run.pins import BASE, cell_images, check_images, resolve, tags_of
+from orchestrator.run.pins import BASE, cell_images, check_images, resolve, tags_of, with_late
 from orchestrator.run.provenance import Provenance
 from orchestrator.sandbox.docker import DockerSandbox
-from orchestrator.sandbox.images import load_lock
+from orchestrator.sandbox.images import known_lock
 from orchestrator.sandbox.scratch import ScratchRoot
 from orchestrator.store.cells import CellStore
 from orchestrator.trace.otlp import OtlpExport, wanted
@@ -31,19 +32,32 @@ if TYPE_CHECKING:
     from orchestrator.run.start import Matrix
 
 
-def pins_now(adapters: Mapping[str, Adapter]) -> dict[str, str]:
+def pins_now(adapters: Mapping[str, Adapter], fleet: Fleet) -> dict[str, str]:
     """The image ids that images.lock has for these CLIs and for the verifier.
 
-    Raises EnvironmentFault for an image that is not there, or told another version than its adapter's.
+    Raises EnvironmentFault for images that are not there, or told another version than their adapter's.
     """
-    return resolve(load_lock(IMAGES_LOCK), adapters)
+    return resolve(known_lock(IMAGES_LOCK), adapters, INIT_BINARY, fleet)
 
 
-def start_engine(stack: ExitStack, pins: Mapping[str, str]) -> DockerSandbox:
-    """The engine, which has the pinned images. Raises EnvironmentFault and PinMismatch."""
+def pins_of(pins: Mapping[str, str], adapters: Mapping[str, Adapter], fleet: Fleet) -> dict[str, str]:
+    """The pins of a sweep, with those of the CLIs among these that it has none of yet.
+
+    Raises EnvironmentFault as `pins_now` does, and PinMismatch where an image stands on another base.
+    """
+    return with_late(pins, known_lock(IMAGES_LOCK), adapters, INIT_BINARY, fleet)
+
+
+def start_engine(
+    stack: ExitStack, pins: Mapping[str, str], clis: Collection[str], fleet: Fleet
+) -> DockerSandbox:
+    """The engine, which has the images that cells of these CLIs need.
+
+    Raises EnvironmentFault and PinMismatch.
+    """
     sandbox = DockerSandbox(INIT_BINARY)
     stack.callback(sandbox.close)
-    check_images(sandbox, pins)
+    check_images(sandbox, {name: pins[name] for name in sorted({BASE, *clis})}, fleet)
     return sandbox
 
 

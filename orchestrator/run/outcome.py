@@ -6,6 +6,7 @@ is re-read by the same table. A retry depends on the cause alone, never on a sco
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
@@ -59,6 +60,12 @@ INFRA_CAUSES = (
     *(CLI_NOT_STARTED, TOKENS_UNMEASURED, REPLAY_DIFFERS),
 )
 
+OF_THE_MACHINE = ("engine", "disk", "gateway", "interrupted")
+"""Causes that lie in the machine that cab runs on, and not in the endpoint."""
+
+_DIRECTORIES = re.compile(r"""(?:(?<=://)|(?<![\w./:]))/(?:[^\s/:'"(),]+/)+""")
+"""Of an absolute path, all but its last name."""
+
 LASTING_CAUSES = frozenset({CLI_NOT_STARTED, TOKENS_UNMEASURED, REPLAY_DIFFERS})
 """Causes that trying again at once cannot mend; on a resume, when somebody may have, it is tried."""
 
@@ -96,8 +103,13 @@ def stored_outcome(outcome: Outcome) -> record.Outcome:
 
 
 def of_fault(fault: CellFault) -> Outcome:
-    """The outcome of a cell that cab itself could not bring to its end."""
-    return Outcome("infra_error", fault.cause, str(fault))
+    """The outcome of a cell that cab itself could not bring to its end.
+
+    Records are shared, and faults of the machine speak of its files: of a path the last name is kept alone.
+    """
+    said = str(fault)
+    detail = _DIRECTORIES.sub("…/", said) if fault.cause in OF_THE_MACHINE else said
+    return Outcome("infra_error", fault.cause, detail)
 
 
 def of_agent(end: AgentEnd, calls: Sequence[ModelCall], *, exit_code_tells: bool) -> Outcome:

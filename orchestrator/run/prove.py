@@ -11,15 +11,16 @@ from secrets import token_hex
 
 from orchestrator.adapter import SOLUTION, WORKDIR
 from orchestrator.errors import InputError
+from orchestrator.fleet import Fleet
 from orchestrator.paths import IMAGES_LOCK, INIT_BINARY
 from orchestrator.plan.proof import Proof, check_files, derive
 from orchestrator.plan.task import Solution, Task
 from orchestrator.run.grader import Grader
-from orchestrator.run.pins import BASE
+from orchestrator.run.pins import BASE, resolve
 from orchestrator.run.workdir import Classifier, compare, copy_tree, scan
 from orchestrator.sandbox.contract import ContainerSpec, Mount
 from orchestrator.sandbox.docker import DockerSandbox
-from orchestrator.sandbox.images import load_lock
+from orchestrator.sandbox.images import known_lock
 from orchestrator.sandbox.scratch import ScratchRoot
 from scorers.evidence import Verification
 
@@ -32,8 +33,9 @@ def prove(task: Task, *, runs: int, on_progress: Callable[[str], None]) -> Proof
     What its files alone tell comes first. Raises InputError that names the check which failed.
     """
     check_files(task)
-    image = load_lock(IMAGES_LOCK).image(BASE)
-    with _grader(image.id) as grader:
+    lock = known_lock(IMAGES_LOCK)
+    base = resolve(lock, {}, INIT_BINARY, Fleet())[BASE]
+    with _grader(base) as grader:
         on_progress(f"{task.name}: doing nothing")
         noop = _verify(grader, task, None)
         references = []
@@ -44,7 +46,8 @@ def prove(task: Task, *, runs: int, on_progress: Callable[[str], None]) -> Proof
         for name, fix in task.wrong_fixes().items():
             on_progress(f"{task.name}: wrong/{name}")
             wrongs[name] = _verify(grader, task, fix)
-    return derive(task, noop=noop, references=references, wrongs=wrongs, toolchain=dict(image.versions))
+    toolchain = dict(lock.image(BASE).versions)
+    return derive(task, noop=noop, references=references, wrongs=wrongs, toolchain=toolchain)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import Any
 
 import scorers
 from orchestrator.plan.expand import PlannedCell
+from orchestrator.plan.plugin import Plugin
 from orchestrator.plan.stack import would_apply
 from orchestrator.run.bench import Bench
 from orchestrator.run.cell import CellResult
@@ -111,7 +112,13 @@ def _identity(bench: Bench, cell: PlannedCell, result: CellResult, build_id: str
         behaviour_mode="stack" if plugins else "factory",
         rules_file=Rules.of(adapter, plugins).read_from(task.workdir),
         plugins=tuple(
-            UsedPlugin(name=it.name, kind=it.kind, digest=it.digest, skipped=skipped.get(it.name))
+            UsedPlugin(
+                name=it.name,
+                kind=it.kind,
+                digest=it.digest,
+                skipped=skipped.get(it.name),
+                offered=_offered(it, result) if it.name not in skipped else None,
+            )
             for it in plugins
         ),
         plugin_env_keys=applied.env_keys,
@@ -149,6 +156,12 @@ def _identity(bench: Bench, cell: PlannedCell, result: CellResult, build_id: str
         machine_load=result.load,
         exit_code=end.exit_code if end else None,
     )
+
+
+def _offered(plugin: Plugin, result: CellResult) -> bool | None:
+    """Whether a tool of an MCP server reached the model; None of no server, or where no model was asked."""
+    asked = plugin.kind == "mcp" and bool(result.evidence.calls)
+    return plugin.name in result.offered if asked else None
 
 
 def _build_id(calls: Sequence[ModelCall]) -> str | None:

@@ -98,7 +98,7 @@ def prepare(cell_dir: Path, *, paced: bool = False, images_dir: Path | None = No
     store = CellStore(cell_dir.parents[5], cell_dir.parents[4].name)
     stored = store.sweep()
     cli, task, stack = record.identity.cli, record.identity.task, record.identity.stack
-    fleet = stored_fleet(stored, images_dir)
+    fleet = stored_fleet([cli], images_dir, place=record.cell_id)
     adapter, found = fleet.adapter(cli), load_task(TASKS, task)
     if adapter.wire is None:
         raise InputError(f"{cli} asks no model", place=record.cell_id, mend="there is nothing to replay")
@@ -148,10 +148,11 @@ def started(call: Prepared, output: Path) -> Iterator[Ready]:
     from orchestrator.run import machine
 
     matrix, store = call.matrix, CellStore(output, call.matrix.sweep_id)
-    pins = {name: call.stored.pins[name] for name in sorted({BASE, call.cell.key.cli})}
+    cli = call.cell.key.cli
+    pins = {name: call.stored.pins[name] for name in sorted({BASE, cli})}
     with ExitStack() as stack:
         stack.enter_context(store)
-        sandbox = machine.start_engine(stack, pins)
+        sandbox = machine.start_engine(stack, pins, [cli], matrix.fleet)
         sweep = sweep_record(matrix, call.stored.spec_digest, pins)
         asked = call.source.model
         prices = {model: price for model, price in call.stored.prices.items() if model == asked}

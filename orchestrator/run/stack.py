@@ -6,7 +6,9 @@ stack or without.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,6 +62,25 @@ def lay_plugins(run_dir: Path, plugins: Sequence[Plugin]) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(file.content)
             path.chmod(0o555 if file.executable else 0o444)
+
+
+def offered(plugins: Sequence[Plugin], requests: Iterable[object]) -> frozenset[str]:
+    """Which of these plugins are MCP servers of which some request to the model names a tool.
+
+    A server's tools have its name before theirs (`facts_lookup`, `mcp__facts__lookup`), among the tools on
+    offer or, where a CLI has its model look tools up, in the text. One that does not start has none.
+    """
+    servers = {plugin.name: _tool_of(plugin.name) for plugin in plugins if plugin.kind == "mcp"}
+    found: set[str] = set()
+    for request in requests if servers else ():
+        text = json.dumps(request)
+        found |= {name for name, tool in servers.items() if tool.search(text)}
+    return frozenset(found)
+
+
+def _tool_of(server: str) -> re.Pattern[str]:
+    name = re.escape(server).replace(r"\-", "[-_]")
+    return re.compile(rf"(?<![A-Za-z0-9]){name}__?[A-Za-z0-9]")
 
 
 def said_of(cli: str, applied: Applied, count: int) -> Mapping[str, Value]:

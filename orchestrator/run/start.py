@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -22,10 +22,10 @@ from pydantic import ValidationError
 
 from orchestrator.adapter import Adapter
 from orchestrator.errors import InputError, StoreError
-from orchestrator.fleet import Fleet
+from orchestrator.fleet import Fleet, where_elsewhere
 from orchestrator.gateway.local.registry import PREFIX as LOCAL
 from orchestrator.gateway.local.registry import LocalModel, Registry
-from orchestrator.paths import PLUGINS, TASKS, cab_command, resume_command
+from orchestrator.paths import IMAGES_LOCK, INIT_BINARY, PLUGINS, TASKS, cab_command, resume_command
 from orchestrator.plan.expand import Plan, PlannedCell, expand, points
 from orchestrator.plan.only import choose, matches
 from orchestrator.plan.plugin import Plugin, list_plugins, load_plugin
@@ -80,6 +80,10 @@ class Matrix:
         """`sha256:…` of each CLI's adapter file."""
         files = {cli: self.fleet.adapter_file(cli) for cli in self.adapters}
         return {cli: f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}" for cli, file in files.items()}
+
+    def adapters_of(self, cells: Iterable[PlannedCell]) -> dict[str, Adapter]:
+        """The adapters of the CLIs of these cells, by name."""
+        return {name: self.adapters[name] for name in sorted({cell.key.cli for cell in cells})}
 
     @classmethod
     def of(
@@ -230,6 +234,17 @@ class Prepared:
                 )
         return [cell for cell in self.chosen if not ended(finished.get(cell.cell_id))]
 
+    def images_to_build(self) -> dict[str, str | None]:
+        """The images that the call would be refused for, as images.lock has them: `pins.to_build` of the CLIs
+        that are not pinned yet.
+        """
+        from orchestrator.run.pins import to_build
+        from orchestrator.sandbox.images import known_lock
+
+        pinned = () if self.spec_digest is not None else self.store.sweep().pins
+        adapters = self.matrix.adapters_of(cell for cell in self.todo() if cell.key.cli not in pinned)
+        return to_build(known_lock(IMAGES_LOCK), adapters, INIT_BINARY) if adapters else {}
+
     def _order(self) -> Sequence[str]:
         if self.spec_digest is not None:
             return ()
@@ -292,7 +307,8 @@ def _check_same_sweep(store: CellStore, loaded: LoadedSpec, options: Options) ->
         )
     has = stored_spec(store, stored).runs
     if options.runs not in (None, has):
-        grows = f"`{resume_command(store.root)} --runs {options.runs}` adds to it"
+        resume = resume_command(store.root, *where_elsewhere(stored.adapters))
+        grows = f"`{resume} --runs {options.runs}` adds to it"
         raise InputError(
             f"{store.sweep_id} has runs: {has}",
             place=f"--runs {options.runs}",
@@ -308,7 +324,8 @@ def of_stored(results: Path, name: str, options: Options = _AS_IT_IS) -> Prepare
     store = CellStore(results, name)
     stored = _own(store)
     spec = stored_spec(store, stored)
-    matrix = Matrix.of(options.applied(spec), name, fleet=stored_fleet(stored, options.images_dir))
+    fleet = stored_fleet(spec.clis, options.images_dir, place=str(store.root))
+    matrix = Matrix.of(options.applied(spec), name, fleet=fleet)
     check_same("task", stored.tasks, {task.name: task.content_hash for task in matrix.tasks.values()})
     check_same("adapter", stored.adapters, dict(matrix.adapter_digests))
     check_same("plugin", stored.plugins, dict(matrix.plugin_digests))
@@ -338,16 +355,20 @@ def started(call: Prepared) -> Iterator[Ready]:
         stack.enter_context(store)
         sandbox = None
         if call.spec_digest is None:
-            pins = store.open().pins
+            record = store.open()
             if call.grown is not None:
-                store.write_sweep(call.grown)
+                # It was made without the lock: a call that ended since may have pinned more.
+                record = call.grown.model_copy(update={"pins": record.pins})
+                store.write_sweep(record)
         else:
             # First, so that a machine that cannot run the sweep does not come to store it.
             from orchestrator.run import machine
 
-            pins = machine.pins_now(matrix.adapters)
-            sandbox = machine.start_engine(stack, pins)
-            store.create(sweep_record(matrix, call.spec_digest, pins))
+            adapters = matrix.adapters_of(call.chosen)
+            pins = machine.pins_now(adapters, matrix.fleet)
+            sandbox = machine.start_engine(stack, pins, adapters, matrix.fleet)
+            record = sweep_record(matrix, call.spec_digest, pins)
+            store.create(record)
         scratch = ScratchRoot.default()
         scratch.sweep_dead()
         todo = call.todo()
@@ -355,7 +376,11 @@ def started(call: Prepared) -> Iterator[Ready]:
         if todo:
             from orchestrator.run import machine
 
-            sandbox = sandbox or machine.start_engine(stack, pins)
+            adapters = matrix.adapters_of(todo)
+            pins = machine.pins_of(record.pins, adapters, matrix.fleet)
+            sandbox = sandbox or machine.start_engine(stack, pins, adapters, matrix.fleet)
+            if pins != record.pins:
+                store.write_sweep(record.model_copy(update={"pins": pins}))
             asked = {cell.key.model for cell in todo}
             bench = machine.start_bench(stack, matrix, store, pins, scratch, sandbox, asked)
         yield Ready(matrix, store, call.chosen, todo, bench, call.options.only)
@@ -387,11 +412,20 @@ def stored_spec(store: CellStore, stored: SweepRecord) -> SweepSpec:
         raise StoreError(f"{field}: {first['msg']}", place=place, mend="restore the file") from None
 
 
-def stored_fleet(stored: SweepRecord, images_dir: Path | None = None) -> Fleet:
-    """The CLIs that a stored sweep was started from; those beside the repository's in `images_dir` where they
-    have moved there. Raises InputError where they are not where they were.
+def stored_fleet(clis: Iterable[str], images_dir: Path | None, *, place: str) -> Fleet:
+    """The fleet that has these CLIs, which were run before; those that are not the repository's are in
+    `images_dir`. Raises InputError for those that are in neither.
     """
-    return Fleet(elsewhere=images_dir or (Path(stored.images_dir) if stored.images_dir else None))
+    fleet = Fleet(elsewhere=images_dir)
+    gone = [name for name in clis if name not in fleet.known]
+    if gone:
+        beside = f"images/ or {images_dir}" if images_dir else "images/"
+        raise InputError(
+            f"{beside} has no folder of {', '.join(gone)}, which it ran",
+            place=place,
+            mend="give --images-dir with the folder that holds the CLIs' folders",
+        )
+    return fleet
 
 
 def ended(entry: IndexEntry | None) -> bool:
@@ -410,7 +444,6 @@ def sweep_record(matrix: Matrix, spec_digest: str | None, pins: Mapping[str, str
         pins=dict(pins),
         tasks={task.name: task.content_hash for task in matrix.tasks.values()},
         adapters=dict(matrix.adapter_digests),
-        images_dir=str(elsewhere.resolve()) if (elsewhere := matrix.fleet.elsewhere) else None,
         models={name: model.build_id for name, model in matrix.local.items()},
         plugins=dict(matrix.plugin_digests),
         order=tuple(cell.cell_id for cell in matrix.plan.cells),

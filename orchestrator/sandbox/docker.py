@@ -50,7 +50,9 @@ class DockerSandbox:
 
     def __init__(self, init: Path) -> None:
         if not init.is_file():
-            raise EnvironmentFault("cab's PID 1 is missing", place=str(init), mend="run `make setup`")
+            raise EnvironmentFault(
+                "cab's PID 1 is missing", place=str(init), mend="run `cab images build init`"
+            )
         self._init = init
         try:
             self._api: Any = docker.APIClient(

@@ -31,8 +31,6 @@ from orchestrator.errors import NewerThanCab, StoreError
 from orchestrator.store.names import NO_STACK, CellKey
 from scorers.evidence import Price
 
-SCHEMA_VERSION = 1
-
 OutcomeName = Literal[
     "completed",
     "timed_out",
@@ -116,12 +114,17 @@ class ModelBuild(Model):
 
 
 class UsedPlugin(Model):
-    """A plugin of a cell's stack; `skipped` says why the CLI does not take it, None where it was applied."""
+    """A plugin of a cell's stack; `skipped` says why the CLI does not take it, None where it was applied.
+
+    `offered` says of an MCP server that was applied whether any request to the model named a tool of it:
+    False where the server did not start. None of other plugins, and where no model was asked.
+    """
 
     name: str
     kind: Literal["rules", "mcp", "settings", "args"]
     digest: Digest
     skipped: str | None = None
+    offered: bool | None = None
 
 
 class Identity(Model):
@@ -347,15 +350,14 @@ class SweepRecord(Model):
     """One sweep, written before its first cell.
 
     `spec` is the resolved spec and `spec_digest` that of the file it came from. `pins` says which image id
-    each image name stood for; `tasks`, `adapters`, `plugins` and (local) `models` are content digests by
-    name. Every cell runs exactly these. `images_dir` is where the folders of CLIs that are not in the
-    repository were. `prices` holds what each model costs, or why that is not known. `replay_of` is the cell
-    that a sweep of one cell replays. `imported` is None for a sweep that cab ran: then none of the others is.
-    Of an imported one `order` is that of the published file and `started_at` the start of its earliest
-    published cell.
+    each image name stood for; it has no CLI yet that no call of the sweep was about. `tasks`, `adapters`,
+    `plugins` and (local) `models` are content digests by name. Every cell runs exactly these. `prices` holds
+    what each model costs, or why that is not known. `replay_of` is the cell that a sweep of one cell replays.
+    `imported` is None for a sweep that cab ran: then none of the others is. Of an imported one `order` is
+    that of the published file and `started_at` the start of its earliest published cell.
     """
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     sweep_id: str
     started_at: UtcTime
     spec: JsonObject | None
@@ -363,7 +365,6 @@ class SweepRecord(Model):
     pins: dict[str, Digest]
     tasks: dict[str, Digest] = Field(default_factory=dict)
     adapters: dict[str, Digest] = Field(default_factory=dict)
-    images_dir: str | None = None
     models: dict[str, Digest] = Field(default_factory=dict)
     plugins: dict[str, Digest] = Field(default_factory=dict)
     order: tuple[str, ...]
@@ -398,7 +399,13 @@ R = TypeVar("R", bound=Model)
 Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
 """Turns the data of one schema version into that of the next."""
 
-UPGRADES: dict[type[Model], dict[int, Upgrade]] = {CellRecord: {}, SweepRecord: {}}
+
+def _without_images_dir(data: dict[str, Any]) -> dict[str, Any]:
+    """Version 1 of a sweep had `images_dir`, a path of the machine, which is no part of a shared record."""
+    return {name: value for name, value in data.items() if name != "images_dir"}
+
+
+UPGRADES: dict[type[Model], dict[int, Upgrade]] = {CellRecord: {}, SweepRecord: {1: _without_images_dir}}
 """By record and by the version that a function starts from."""
 
 
@@ -431,7 +438,8 @@ def parse(kind: type[R], raw: bytes, *, place: str) -> R:
         raise StoreError(f"is no JSON: {error}", place=place, mend="restore the file") from None
     if not isinstance(data, dict):
         raise StoreError("is no JSON object", place=place, mend="restore the file")
-    data = upgrade(data, UPGRADES.get(kind, {}), current=SCHEMA_VERSION, place=place)
+    current = kind.model_fields["schema_version"].default
+    data = upgrade(data, UPGRADES.get(kind, {}), current=current, place=place)
     try:
         return kind.model_validate(data)
     except ValidationError as error:

@@ -186,7 +186,7 @@ class _File:
             raise self._fault(self._error) from self._error
 
     def _fault(self, error: OSError) -> CellFault:
-        return CellFault("disk", f"output cannot be kept: {error.strerror}", place=str(self._path))
+        return CellFault("disk", f"output cannot be kept: {error.strerror}", place=self._path.name)
 
 
 def _decoder() -> codecs.IncrementalDecoder:

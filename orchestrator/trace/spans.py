@@ -337,7 +337,7 @@ class _JsonlFile(SpanProcessor):
             raise self._fault(error) from error
 
     def _fault(self, error: OSError) -> CellFault:
-        return CellFault("disk", f"spans cannot be written: {error.strerror}", place=str(self._path))
+        return CellFault("disk", f"spans cannot be written: {error.strerror}", place=self._path.name)
 
 
 def _as_json(span: ReadableSpan) -> dict[str, Any]:

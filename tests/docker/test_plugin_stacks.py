@@ -101,6 +101,8 @@ def test_record_span_and_report_say_what_was_applied(ran: Cab) -> None:
     for cli, skipped in {"opencode": [], "aider": [f"facts: {NO_SERVER}"]}.items():
         identity = record(ran, cli, "careful")["identity"]
         assert {it["name"]: it["digest"] for it in identity["plugins"]} == digests
+        reached = {it["name"]: it["offered"] for it in identity["plugins"]}
+        assert reached == {"careful": None, "facts": None if skipped else True}
         lines = (cell_dir(ran, cli, "careful") / "spans.jsonl").read_text("utf-8").splitlines()
         spans = [json.loads(line) for line in lines]
         [applied] = [span for span in spans if span["name"] == "applied_plugins"]

@@ -70,7 +70,7 @@ def test_unanswered_kill(run: Runner, short_dir: Path, monkeypatch: pytest.Monke
 
 
 def test_missing_init(short_dir: Path) -> None:
-    with pytest.raises(EnvironmentFault, match="make setup"):
+    with pytest.raises(EnvironmentFault, match="cab images build init"):
         DockerSandbox(short_dir / "none")
 
 

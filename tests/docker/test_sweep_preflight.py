@@ -118,4 +118,10 @@ def test_what_cannot_work_is_found_once_and_left_out() -> None:
         assert "check the key" in held.err
         assert set(models.asked - asked) == {"refused"}
         assert cab.records() == {}
+
+        # What it found of the endpoint holds without it, too.
+        cab.sweep("run", spec, "--only", "*/old/*", **env).end(0)
+        (old,) = cab.records().values()
+        assert old["scores"]["tokens"]["model_calls"] > 0
+        assert models.unfit == 1
         assert cab.left() == {}

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.plan.expand import PlannedCell
 from orchestrator.run.start import Matrix, Ready
@@ -93,6 +93,22 @@ def recall(ready: Ready, pairs: Sequence[Pair]) -> PreflightRecord:
             here = {"cli": cell.key.cli, "model": cell.key.model, "endpoint": cell.endpoint}
             record = record.with_result(result.model_copy(update=here))
     return record
+
+
+def with_known(ready: Ready) -> Ready:
+    """The sweep as it runs without handshakes: an endpoint that, with a model, refuses to be asked for usage,
+    as a handshake of any CLI found, is not asked. Nothing else that is known is heeded.
+    """
+    if ready.bench is None:
+        return ready
+    pins = ready.bench.pins
+    cells = [cell for cell in ready.matrix.plan.cells if cell.key.cli in pins]
+    pairs = pairs_of(cells, ready.matrix, pins)
+    if not pairs:
+        return ready
+    known = decided(recall(ready, pairs)).values()
+    unasked = frozenset((it.endpoint or "", it.model) for it in known if not it.asks_usage)
+    return replace(ready, bench=replace(ready.bench, unasked=unasked))
 
 
 def decided(record: PreflightRecord) -> dict[tuple[str, str], PairResult]:

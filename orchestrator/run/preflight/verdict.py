@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrator.run.outcome import CLI_NOT_STARTED, Outcome
+from orchestrator.run.outcome import CLI_NOT_STARTED, OF_THE_MACHINE, Outcome
 from orchestrator.store.preflight import Verdict
 from scorers.diff import parse
 from scorers.evidence import Evidence, ModelCall
@@ -14,7 +14,6 @@ WORD = "cab-ready"
 
 CLI_START, NO_CALL, NO_ANSWER, NO_EDIT = "cli_start", "no_call", "no_answer", "no_edit"
 KEY_REFUSED, MODEL_UNKNOWN = "key_refused", "model_unknown"
-OF_THE_MACHINE = ("engine", "disk", "gateway", "interrupted")
 
 _NOT_FOUND = 404
 _WORDS_MAX = 300

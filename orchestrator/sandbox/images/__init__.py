@@ -2,7 +2,7 @@
 
 from orchestrator.sandbox.images.builder import Layout, Progress, build, init_is_current
 from orchestrator.sandbox.images.check import not_built, stale, verify
-from orchestrator.sandbox.images.lock import Finding, Lock, LockedImage, load_lock
+from orchestrator.sandbox.images.lock import Finding, Lock, LockedImage, known_lock, load_lock
 
 __all__ = [
     "Finding",
@@ -12,6 +12,7 @@ __all__ = [
     "Progress",
     "build",
     "init_is_current",
+    "known_lock",
     "load_lock",
     "not_built",
     "stale",

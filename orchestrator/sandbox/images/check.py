@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
 import docker
@@ -82,7 +81,5 @@ def _in_engine(client: docker.DockerClient, name: str, locked: LockedImage, mend
 
 
 def _mend(name: str, layout: Layout) -> str:
-    folder = layout.fleet.folders.get(name.removesuffix(cell.SUFFIX))
-    elsewhere = folder is not None and folder.parent != layout.images
-    option = f" --images-dir {shlex.quote(str(layout.elsewhere))}" if elsewhere else ""
-    return f"run `cab images build {name}{option}`"
+    cli = name.removesuffix(cell.SUFFIX)  # which is built along with it
+    return f"run `{layout.fleet.build_command([cli])}`"

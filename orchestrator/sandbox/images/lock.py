@@ -90,6 +90,16 @@ class Lock(BaseModel):
             )
         return self.images[name]
 
+    def stands_on(self, name: str, image_id: str) -> bool:
+        """Whether the image of images/<name> stands on that one, or is it, as far as the lock has what lies
+        between. Raises EnvironmentFault when it is not in the lock.
+        """
+        by_id = {image.id: image for image in self.images.values()}
+        found: LockedImage | None = self.image(name)
+        while found is not None and found.id != image_id:
+            found = by_id.get(found.parent or "")
+        return found is not None
+
     def with_image(self, name: str, image: LockedImage) -> Lock:
         """This lock with one image added or replaced."""
         return self.model_copy(update={"images": {**self.images, name: image}})
@@ -126,6 +136,11 @@ def check_checkout() -> None:
             "this cab was installed from a wheel, and images are built in a checkout of its repository",
             mend="run `make setup` in one, and cab there; `cab check` needs no image",
         )
+
+
+def known_lock(path: Path) -> Lock:
+    """images.lock, empty where no image was built yet. Raises EnvironmentFault when it cannot be read."""
+    return load_lock(path) if path.exists() else Lock()
 
 
 def save_lock(lock: Lock, path: Path) -> None:

@@ -32,8 +32,8 @@ HOSTED = (
 DIGEST = "sha256:" + "a" * 64
 
 
-def locked(version: str = "1") -> str:
-    """An images.lock whose noop told this version."""
+def locked(version: str = "1", *names: str) -> str:
+    """An images.lock with the images of these names, whose noop told this version."""
     image = {
         "id": DIGEST,
         "tag": "cab/x:1",
@@ -42,7 +42,10 @@ def locked(version: str = "1") -> str:
         "built_at": "",
         "size": 1,
     }
-    images = {name: image | {"versions": {name: version, "sh": "1"}} for name in ("base", "noop", "opencode")}
+    images = {
+        name: image | {"versions": {name: version, "sh": "1"}}
+        for name in names or ("base", "noop", "opencode")
+    }
     return json.dumps({"schema_version": 1, "images": images})
 
 
@@ -56,7 +59,9 @@ def refused(
     monkeypatch.delenv("CAB_TEST_UNSET", raising=False)
     lock = tmp_path / "images.lock"
     lock.write_text(locked())
+    (init := tmp_path / "init").touch()
     monkeypatch.setattr(machine, "IMAGES_LOCK", lock)
+    monkeypatch.setattr(machine, "INIT_BINARY", init)
 
     def run(text: str = GOOD, *options: str, results: Path | None = None, verb: str = "run") -> str:
         spec = tmp_path / "mine.yaml"
@@ -114,8 +119,8 @@ def test_a_number_out_of_range(refused: Callable[..., str], option: str) -> None
 @pytest.mark.parametrize(
     ("lock", "says"),
     [
-        (None, "images.lock: no image was built yet (run `cab images build`)"),
-        ('{"schema_version": 1, "images": {}}', "images.lock: no image 'noop' (run `cab images build noop`)"),
+        (None, "images.lock: no image 'base', 'noop' (run `cab images build base noop`)"),
+        (locked("1", "base"), "images.lock: no image 'noop' (run `cab images build noop`)"),
         (
             '{"schema_version": 9, "images": {}}',
             "images.lock: schema_version: Input should be 1 (remove it, then",
@@ -127,6 +132,22 @@ def test_images(refused: Callable[..., str], tmp_path: Path, lock: str | None, s
     path = tmp_path / "images.lock"
     path.unlink() if lock is None else path.write_text(lock)
     assert says in refused()
+
+
+def test_a_call_about_one_cli_names_the_images_of_no_other(
+    refused: Callable[..., str], tmp_path: Path
+) -> None:
+    text = GOOD.replace("[noop]", "[noop, oracle, opencode]") + "models: [embedded/idle]\n"
+    (tmp_path / "images.lock").write_text(locked("1", "noop"))
+    (tmp_path / "init").unlink()
+    said = "images.lock: no image 'base', 'init' (run `cab images build base init`)"
+    assert said in refused(text, "--only", "noop/*")
+    said = "images.lock: no image 'base', 'oracle', 'init' (run `cab images build base init oracle`)"
+    assert said in refused(text, "--only", "oracle/*", "--only", "noop/*")
+    assert "run `cab images build base init opencode oracle`" in refused(text)
+    (tmp_path / "images.lock").write_text(locked("2.0", "noop", "base"))
+    said = refused(text, "--only", "noop/*")
+    assert "no image 'init'; noop says '2.0', its adapter pins '1' (run `cab images build init noop`)" in said
 
 
 @pytest.mark.parametrize(

@@ -86,3 +86,21 @@ def test_the_output_of_gemini_cli_has_its_thoughts() -> None:
 def test_of_one_whose_first_event_is_lost_nothing_is_known(cli: str) -> None:
     last = {"type": "result", "modelUsage": {"m": {}}, "stats": {"models": {"m": {}}}}
     assert read(cli, lines(last)) is None
+
+
+def letta_usage(prompt: int, completion: int) -> dict[str, Any]:
+    counts = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+    return {"type": "message", "message_type": "usage_statistics", **counts, "cached_input_tokens": 0}
+
+
+def test_letta_code_states_each_call_and_its_totals_are_their_sum() -> None:
+    printed = lines(
+        {"type": "system", "subtype": "init"},
+        letta_usage(27065, 49),
+        {"type": "message", "message_type": "tool_call_message", "tool_call": {"name": "Read"}},
+        letta_usage(27301, 79),
+        {"type": "result", "subtype": "success", "usage": None},
+    )
+    hostile = '{"message_type": "usage_statistics"\n["usage_statistics"]\n{"a": ' + "[" * 9999 + "\n"
+    assert read("letta-code", f"a warning\n{hostile}{printed}") == CliUsage(27065 + 27301, 49 + 79)
+    assert read("letta-code", lines({"type": "system"}, {"type": "result"})) is None

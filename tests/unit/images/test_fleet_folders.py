@@ -11,7 +11,9 @@ from test_adapter_loading import adapter
 from orchestrator.errors import InputError
 from orchestrator.fleet import Fleet
 from orchestrator.plan.spec import SweepSpec, load_spec
-from orchestrator.run.start import Matrix, Options, of_stored, plan_of, sweep_record
+from orchestrator.report.live import go_on
+from orchestrator.report.table import print_sweep
+from orchestrator.run.start import Matrix, Options, Ready, of_stored, plan_of, sweep_record
 from orchestrator.sandbox.images import Layout, Lock, build
 from orchestrator.sandbox.images.listing import list_images
 from orchestrator.store.cells import CellStore
@@ -130,18 +132,26 @@ def test_a_cli_elsewhere_is_unknown_without_the_option(tmp_path: Path, elsewhere
         Matrix.of(SweepSpec.of_data({"name": "x", "clis": ["hello"], "tasks": [TASK]}), "x-1")
 
 
-def test_a_resume_finds_the_folder_again_or_asks_for_it(tmp_path: Path, elsewhere: Path) -> None:
+def test_a_sweep_stores_no_path_and_a_resume_asks_for_the_folder(
+    tmp_path: Path, elsewhere: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     loaded = load_spec(spec(tmp_path, "[hello]"))
     matrix = plan_of(loaded, "mine-1", Options(images_dir=elsewhere))
     results = tmp_path / "results"
     store = CellStore(results, "mine-1")
     store.create(sweep_record(matrix, loaded.digest, {"base": "sha256:" + "a" * 64}))
     store.close()
-    assert len(of_stored(results, "mine-1").todo()) == 4
-    moved = elsewhere.rename(tmp_path / "moved")
-    with pytest.raises(InputError, match=r"mine: is not there, or no folder \(give --images-dir"):
+    assert str(tmp_path) not in (store.root / "sweep.json").read_text()
+    with pytest.raises(InputError, match=r"images/ has no folder of hello, which it ran \(give --images-dir"):
         of_stored(results, "mine-1")
-    assert len(of_stored(results, "mine-1", Options(images_dir=moved)).todo()) == 4
+    (tmp_path / "other").mkdir()
+    with pytest.raises(InputError, match=r"images/ or .*/other has no folder of hello, which it ran"):
+        of_stored(results, "mine-1", Options(images_dir=tmp_path / "other"))
+    assert len(of_stored(results, "mine-1", Options(images_dir=elsewhere)).todo()) == 4
+    ready = Ready(matrix, store, matrix.plan.cells, matrix.plan.cells, None)
+    assert go_on(ready) == f"cab sweep resume mine-1 --images-dir {elsewhere} -r {results}"
+    print_sweep(store, as_json=False)
+    assert f"go on with: cab sweep resume mine-1 --images-dir DIR -r {results}\n" in capsys.readouterr().out
 
 
 def test_an_unavailable_cli_has_no_image_and_is_refused_by_name(tmp_path: Path, elsewhere: Path) -> None:

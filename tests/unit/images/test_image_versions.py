@@ -13,6 +13,7 @@ from docker.errors import ImageNotFound
 
 from orchestrator.adapter import Adapter, Launch
 from orchestrator.errors import EnvironmentFault
+from orchestrator.fleet import Fleet
 from orchestrator.run.pins import resolve, tags_of
 from orchestrator.sandbox.images import Layout, Lock, LockedImage, build, load_lock, stale
 from orchestrator.sandbox.images.lock import save_lock, version_problem
@@ -137,15 +138,16 @@ def test_what_agrees(versions: dict[str, str], fields: dict[str, Any], agrees: b
     assert (version_problem(adapter(**fields), versions) is None) is agrees
 
 
-def test_a_sweep_starts_with_agreeing_images_only() -> None:
+def test_a_sweep_starts_with_agreeing_images_only(tmp_path: Path) -> None:
+    (init := tmp_path / "init").touch()
     lock = Lock(
         images={"base": locked(BASE, "cab/base:0", {}), "hello": locked(BUILT, "t", {"hello": "1.0"})}
     )
-    assert resolve(lock, {"hello": adapter()}) == {"base": BASE, "hello": BUILT}
+    assert resolve(lock, {"hello": adapter()}, init, Fleet()) == {"base": BASE, "hello": BUILT}
     with pytest.raises(
         EnvironmentFault, match=r"says '1\.0', .* pins '2\.0' \(run `cab images build hello`\)"
     ):
-        resolve(lock, {"hello": adapter(version="2.0")})
+        resolve(lock, {"hello": adapter(version="2.0")}, init, Fleet())
 
 
 def test_a_pin_has_the_tag_of_the_lock_or_its_own(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from orchestrator.report.work import MAX_DIFF_LINES
 from orchestrator.run.outcome import INFRA_CAUSES, TABLE
 from orchestrator.store.cells import find_cell
 from orchestrator.store.names import CellKey, check_name
-from orchestrator.store.record import Attempt, Outcome, Timing
+from orchestrator.store.record import Attempt, Outcome, Timing, UsedPlugin
 from scorers.evidence import (
     FinalMessage,
     ModelCall,
@@ -394,3 +394,16 @@ def test_long_assertions_are_cut_to_the_width(shown):
     ).splitlines()
     cut = [line for line in lines if line.startswith(("    assert x", "  | y"))]
     assert [(len(line), line[-1]) for line in cut] == [(80, "…")] * 3  # the test once more at the end
+
+
+@pytest.mark.parametrize(("offered", "told"), [(False, True), (True, False), (None, False)])
+def test_an_mcp_server_that_never_reached_the_model_is_told(tmp_path, capsys, monkeypatch, offered, told):
+    monkeypatch.setenv("COLUMNS", "300")
+    made = record(evidence())
+    plugin = UsedPlugin(name="facts", kind="mcp", digest=f"sha256:{0:064x}", offered=offered)
+    identity = made.identity.model_copy(update={"plugins": (plugin,)})
+    place = store(tmp_path, (made.model_copy(update={"identity": identity}), evidence()))
+    print_cell(place.cell_dir_of(next(iter(place.finished().values()))), as_json=False)
+    text = capsys.readouterr().out
+    assert "facts (mcp" in text
+    assert ("applied, but no request named a tool of it" in text) is told

@@ -9,6 +9,7 @@ import pytest
 from report_samples import SWEEP, entry
 from rich.console import Console
 
+from orchestrator.fleet import Fleet
 from orchestrator.plan.expand import PlannedCell, Recorded
 from orchestrator.plan.spec import Spending
 from orchestrator.report.live import (
@@ -200,18 +201,24 @@ def test_stages_have_names_for_people_and_rows_no_blank_columns(clock):
         (
             False,
             3,
-            "sweep_budget: 0 of 5 tokens and $0.0000 of $1.50 used after 0 s, 3 cells not run; "
-            f"go on with: cab sweep resume {SWEEP} -r /r --budget-tokens MORE --budget-usd MORE\n",
+            "sweep_budget: 5 of 5 tokens and $0.0000 of $1.50 used after 0 s, 3 cells not run; "
+            f"go on with: cab sweep resume {SWEEP} --budget-tokens MORE -r /r\n",
         ),
     ],
 )
 def test_one_plain_line_says_how_it_ended(monkeypatch, capsys, interrupted, over, said):
-    made = SimpleNamespace(run=lambda: None, interrupted=interrupted, stopping=False, over_budget=over)
-    monkeypatch.setattr("orchestrator.run.sweep.Sweep", lambda *_: made)
+    def sweep(*given):
+        def run():
+            given[-1].add(5, None)
+
+        return SimpleNamespace(run=run, interrupted=interrupted, stopping=False, over_budget=over)
+
+    monkeypatch.setattr("orchestrator.run.sweep.Sweep", sweep)
     ready = SimpleNamespace(
         matrix=SimpleNamespace(
             plan=SimpleNamespace(cells=[cell(1)]),
             sweep_id=SWEEP,
+            fleet=Fleet(),
             spec=SimpleNamespace(retries=0, budget=Spending(tokens=5, usd=1.5)),
         ),
         chosen=[cell(1)],
@@ -282,7 +289,7 @@ def test_two_hundred_cells_with_all_there_is_to_say_stay_readable(clock, width, 
 
 def test_a_limited_call_that_was_stopped_goes_on_as_limited(tmp_path):
     ready = SimpleNamespace(
-        matrix=SimpleNamespace(sweep_id=SWEEP),
+        matrix=SimpleNamespace(sweep_id=SWEEP, fleet=Fleet()),
         store=SimpleNamespace(root=tmp_path / SWEEP),
         chosen=(),
         only=("noop/*", "a b"),
@@ -294,5 +301,6 @@ def test_a_limited_call_that_was_stopped_goes_on_as_limited(tmp_path):
 def test_a_replay_that_was_stopped_begins_anew(tmp_path):
     key = CellKey("opencode", "replay/m", "a/b")
     recorded = Recorded("s/opencode/m/a/b#run1", tmp_path / "run1", "m")
-    ready = SimpleNamespace(chosen=[PlannedCell(key.cell_id(SWEEP), key, None, 0, recorded)])
+    matrix = SimpleNamespace(fleet=Fleet())
+    ready = SimpleNamespace(matrix=matrix, chosen=[PlannedCell(key.cell_id(SWEEP), key, None, 0, recorded)])
     assert go_on(ready).endswith(f" cell replay {tmp_path / 'run1'}")

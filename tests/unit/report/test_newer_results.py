@@ -20,7 +20,7 @@ def newer(path: Path, key: str) -> None:
 @pytest.mark.parametrize(
     ("file", "key", "says"),
     [
-        ("sweep.json", "schema_version", "has schema_version 99, newer than 1 (update cab to read it)"),
+        ("sweep.json", "schema_version", "has schema_version 99, newer than 2 (update cab to read it)"),
         ("index.jsonl", "v", "has version 99, newer than 1 (update cab to read it)"),
         ("cell.json", "schema_version", "has schema_version 99, newer than 1 (update cab to read it)"),
     ],

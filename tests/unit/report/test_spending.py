@@ -85,6 +85,20 @@ def test_a_budget_that_is_used_up_says_how_many_cells_were_not_run(shown):
     assert "budget: 200 of 150 tokens and $0.2000 of $9.00 used; sweep_budget: 1 cell not run\n" in text
 
 
+@pytest.mark.parametrize(
+    ("budget", "options"),
+    [
+        ({"tokens": 150, "usd": 9.0}, "--budget-tokens MORE "),
+        ({"tokens": 900, "usd": 0.1}, "--budget-usd MORE "),
+        ({"tokens": 150, "usd": 0.1}, "--budget-tokens MORE --budget-usd MORE "),
+        ({"tokens": 900}, ""),
+    ],
+)
+def test_the_command_to_go_on_raises_what_of_the_budget_is_used_up(shown, budget, options):
+    text = shown(finished(ONE, price=PRICE), finished(TWO, price=PRICE), budget=budget, left=[THREE])
+    assert f"go on with: cab sweep resume {SWEEP} {options}-r" in text
+
+
 @pytest.mark.parametrize(("limit", "left"), [(200, 1), (201, 0)])
 def test_the_budget_in_summary(tmp_path, limit, left):
     cells = [finished(ONE), finished(TWO)]

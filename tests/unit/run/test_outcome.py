@@ -123,3 +123,31 @@ def test_what_is_retried_is_not_counted_and_what_never_ran_is_neither() -> None:
     for rule in TABLE.values():
         assert not (rule.counted and rule.retried)
         assert rule.ran or not (rule.counted or rule.retried)
+
+
+@pytest.mark.parametrize(
+    ("said", "stored"),
+    [
+        ("git init failed: fatal: cannot mkdir /var/tmp/cab-0/x1/.git: No space left", "mkdir …/.git: No"),
+        (
+            'invalid mount "bind": /var/tmp/cab-0/x1/workdir:/workdir does not exist',
+            ": …/workdir:/workdir does",
+        ),
+        ("[Errno 111] unix:///home/ada/.docker/run/docker.sock refused", "unix://…/docker.sock refused"),
+        ("FileNotFoundError(2, '/home/ada/my-bench/model.sock')", "'…/model.sock'"),
+        ("http+docker://localhost/v1.50/containers/json", "http+docker://localhost/v1.50/containers/json"),
+        ("2 of 3 and/or more", "2 of 3 and/or more"),
+    ],
+)
+@pytest.mark.parametrize("cause", ["engine", "disk", "gateway"])
+def test_a_fault_of_the_machine_is_stored_without_its_directories(cause: str, said: str, stored: str) -> None:
+    detail = of_fault(CellFault(cause, said)).detail
+    assert detail is not None
+    assert stored in detail
+    assert "ada" not in detail
+    assert "/var/tmp" not in detail
+
+
+def test_paths_in_the_container_are_kept_where_they_are_the_fault() -> None:
+    fault = CellFault(CLI_NOT_STARTED, "/usr/bin/tool: no such file")
+    assert of_fault(fault).detail == "/usr/bin/tool: no such file"

@@ -24,7 +24,7 @@ from orchestrator.run.preflight import check as checking
 from orchestrator.run.preflight import handshake as hands
 from orchestrator.run.preflight.check import Preflight, apply
 from orchestrator.run.preflight.handshake import Handshake
-from orchestrator.run.preflight.pairs import Pair, decided, pairs_of, recall
+from orchestrator.run.preflight.pairs import Pair, decided, pairs_of, recall, with_known
 from orchestrator.run.start import Matrix, Options, Ready, plan_of, sweep_record
 from orchestrator.store.cells import CellStore
 from orchestrator.store.preflight import (
@@ -471,3 +471,58 @@ def test_what_was_found_is_printed_as_a_table_and_as_data(
     assert [it["reason"] for it in summary(left.store)["skipped"]] == [
         "incompatible (no_edit): it said so"
     ] * 2
+
+
+def test_without_preflight_an_endpoint_that_refuses_to_be_asked_for_usage_is_not_asked(
+    tmp_path: Path,
+) -> None:
+    ready = ready_of(tmp_path)
+    ready = replace(ready, bench=bench_of(ready.matrix))
+    pairs = {pair.name: pair for pair in pairs_of(ready.todo, ready.matrix, PINS)}
+    assert with_known(ready).bench == ready.bench
+
+    def found(results: Path, **by_model: PairResult) -> frozenset[tuple[str, str]]:
+        record = PreflightRecord()
+        for result in by_model.values():
+            record = record.with_result(result)
+        results.mkdir(exist_ok=True)
+        write_preflight(results, record)
+        left = with_known(replace(ready, todo=[cell for cell in ready.todo if cell.key.cli == "aider"]))
+        assert left.bench is not None
+        assert (left.incompatible, left.held) == ((), ())
+        return left.bench.unasked
+
+    refuses = result_of(pairs["opencode", "a"], asks_usage=False)
+    # In any sweep of these results, by any CLI, for this model alone.
+    other = ready.store.root.parent / "other-1"
+    told = found(other, a=refuses, b=result_of(pairs["opencode", "v/b"], "incompatible"))
+    assert told == {("up", "a")}
+    assert not (ready.store.root / PREFLIGHT).exists()
+    assert found(other, a=refuses.model_copy(update={"verdict": "undecided", "cause": "disk"})) == set()
+    # Of the same names, but of another URL, image or adapter.
+    assert found(ready.store.root, a=refuses.model_copy(update={"key": f"sha256:{1:064x}"})) == set()
+
+
+def test_what_was_not_pinned_yet_is_no_pair_that_is_known(tmp_path: Path) -> None:
+    ready = ready_of(tmp_path)
+    pins = {name: pin for name, pin in PINS.items() if name != "opencode"}
+    ready = replace(ready, bench=replace(bench_of(ready.matrix), pins=pins))
+    assert with_known(ready).bench == ready.bench
+
+
+def test_a_budget_that_ends_preflight_is_told_with_the_option_that_raises_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ready = ready_of(tmp_path, SPEC + "budget: {tokens: 9, usd: 7.5}\n")
+    ready = replace(ready, bench=bench_of(ready.matrix))
+    pairs = pairs_of(ready.todo, ready.matrix, PINS)
+
+    def run(self: Handshake) -> PairResult:
+        return result_of(next(it for it in pairs if it.cell == self.cell))
+
+    monkeypatch.setattr(Handshake, "run", run)
+    left, _ = check(ready)
+    assert len(left.held) == 3
+    said = capsys.readouterr().err
+    assert "sweep_budget: 9 of 9 tokens and $0.5000 of $7.50 used, 3 cells not run; go on with: cab" in said
+    assert f"sweep resume mine-1 --budget-tokens MORE -r {tmp_path / 'results'}\n" in said

@@ -10,6 +10,7 @@ import pytest
 from orchestrator.adapter import load_adapter
 from orchestrator.gateway.settings import GenerationSettings
 from orchestrator.plan.expand import PlannedCell
+from orchestrator.plan.plugin import Manifest, Plugin, PluginFile
 from orchestrator.plan.task import load_task
 from orchestrator.run.bench import Bench
 from orchestrator.run.cell import CellResult
@@ -85,6 +86,23 @@ def test_it_says_what_ran(bench):
     assert (identity.concurrency, identity.machine_load, identity.exit_code) == (3, 0.5, 0)
     assert record.recording == "pty"
     assert parse(CellRecord, to_json(record), place="") == record
+
+
+def test_of_an_mcp_server_it_says_whether_its_tools_reached_the_model(bench):
+    servers = [Plugin(name, Manifest(kind="mcp", command=("true",)), {}, PIN) for name in ("facts", "broken")]
+    rules = Plugin("careful", Manifest(kind="rules", rules="r.md"), {"r.md": PluginFile(b"", False)}, PIN)
+    bench = replace(bench, stacks={"s": (*servers, rules)})
+    cell = replace(CELL, key=replace(KEY, stack="s"), cell_id=replace(KEY, stack="s").cell_id("s-1"))
+
+    def said(*calls, cli="opencode"):
+        ended = replace(result(*calls), offered=frozenset({"facts"}))
+        adapters = {"opencode": load_adapter(ROOT / "images", cli)}
+        found = record_of(replace(bench, adapters=adapters), cell, ended, []).identity.plugins
+        return {plugin.name: plugin.offered for plugin in found}
+
+    assert said(call(0)) == {"facts": True, "broken": False, "careful": None}
+    assert said() == {"facts": None, "broken": None, "careful": None}
+    assert said(call(0), cli="aider") == {"facts": None, "broken": None, "careful": None}
 
 
 def test_the_model_is_what_the_endpoint_named_and_only_if_it_named_one(bench):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.plan.plugin import Manifest, Plugin, PluginFile
-from orchestrator.run.stack import Rules, lay_plugins
+from orchestrator.run.stack import Rules, lay_plugins, offered
 from orchestrator.run.workdir import Classifier, Template, compare, copy_tree, rebuild, scan
 
 TASK, OWN, ADDED = b"The task's rule.\n", b"A rule of its own.\n", "A stack's rule.\n"
@@ -66,3 +66,31 @@ def test_only_the_files_of_servers_are_laid_out(tmp_path: Path) -> None:
         if path.is_file()
     }
     assert laid == {"plugins/server/bin/run": 0o555, "plugins/server/data": 0o444}
+
+
+def server(name: str) -> Plugin:
+    return Plugin(name, Manifest(kind="mcp", command=("true",)), {}, "")
+
+
+@pytest.mark.parametrize(
+    ("request_", "found"),
+    [
+        ({"tools": [{"function": {"name": "facts_lookup"}}]}, True),
+        ({"tools": [{"name": "mcp__facts__lookup"}]}, True),
+        ({"tools": [{"functionDeclarations": [{"name": "mcp_facts_lookup"}]}]}, True),
+        ({"messages": [{"content": "these can be looked up:\nmcp__facts__lookup"}]}, True),
+        ({"tools": [{"name": "artefacts_lookup"}, {"name": "facts"}]}, False),
+        ({"messages": [{"content": "the server facts did not start; facts: none"}]}, False),
+        ("no object", False),
+    ],
+)
+def test_a_server_is_offered_where_a_request_names_a_tool_of_it(request_: object, found: bool) -> None:
+    assert offered([server("facts")], [{}, request_]) == ({"facts"} if found else set())
+
+
+def test_a_servers_name_may_be_written_with_underscores() -> None:
+    requests = [{"tools": [{"name": "mcp__two-words__a"}]}, {"tools": [{"name": "more_words_b"}]}]
+    assert offered([server("two-words"), server("more-words"), server("x")], requests) == {
+        "two-words",
+        "more-words",
+    }

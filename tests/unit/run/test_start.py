@@ -1,4 +1,4 @@
-"""What is refused before anything of a sweep is written."""
+"""What is refused before anything of a sweep is written, and what of it each call is about."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import InputError
+from orchestrator.errors import EnvironmentFault, InputError
 from orchestrator.plan.expand import PlannedCell
 from orchestrator.plan.spec import SweepSpec, load_spec
+from orchestrator.report.plan import print_dry_run
 from orchestrator.run import machine, start
 from orchestrator.run.grow import grow
 from orchestrator.run.start import Matrix, Options, Ready, of_file, of_stored, plan_of, sweep_record
+from orchestrator.sandbox.images import Lock, LockedImage
+from orchestrator.sandbox.images.lock import save_lock
 from orchestrator.store.cells import CellStore
 from orchestrator.store.index import IndexEntry
 
@@ -58,7 +61,8 @@ def test_a_plan_without_a_cell_is_refused_whoever_asks(tmp_path: Path) -> None:
 def test_an_edited_file_starts_a_sweep_anew_until_a_cell_of_it_is_finished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine, "pins_now", lambda _: {})
+    monkeypatch.setattr(machine, "pins_now", lambda *_: {})
+    monkeypatch.setattr(machine, "pins_of", lambda *_: {})
     monkeypatch.setattr(machine, "start_engine", lambda *_: None)
     monkeypatch.setattr(machine, "start_bench", lambda *_: None)
     store = CellStore(tmp_path, "mine-1")
@@ -84,7 +88,8 @@ def entry(cell_id: str, outcome: str) -> IndexEntry:
 @pytest.fixture
 def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ready]:
     """`run` or `resume` of a small sweep on a machine that has all; its cells can be said to be finished."""
-    monkeypatch.setattr(machine, "pins_now", lambda _: {})
+    monkeypatch.setattr(machine, "pins_now", lambda *_: {})
+    monkeypatch.setattr(machine, "pins_of", lambda *_: {})
     monkeypatch.setattr(machine, "start_engine", lambda *_: None)
     monkeypatch.setattr(machine, "start_bench", lambda *_: None)
     spec = write(tmp_path, BASELINE.replace("[noop]", "[noop, oracle]"))
@@ -182,3 +187,114 @@ def test_a_file_whose_cells_are_all_skipped_leaves_no_sweep(tmp_path: Path) -> N
     ):
         pytest.fail("started")
     assert not (tmp_path / "results").exists()
+
+
+@pytest.fixture
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, str]]:
+    """Locks the images of these names, as if they had just been built; their ids. No engine is asked."""
+    (init := tmp_path / "init").touch()
+    for module in (machine, start):
+        monkeypatch.setattr(module, "IMAGES_LOCK", tmp_path / "images.lock")
+        monkeypatch.setattr(module, "INIT_BINARY", init)
+    monkeypatch.setattr(machine, "start_bench", lambda *_: None)
+    monkeypatch.setattr(machine, "start_engine", lambda *_: None)
+
+    def build(*names: str) -> dict[str, str]:
+        ids = {name: f"sha256:{ord(name[0]):064x}" for name in ("base", *names)}
+        images = {
+            name: LockedImage(
+                id=image_id,
+                tag=f"cab/{name}:1",
+                inputs_hash="0",
+                parent=None if name == "base" else ids["base"],
+                versions={"sh": "1"},
+                built_at="",
+                size=1,
+            )
+            for name, image_id in ids.items()
+        }
+        save_lock(Lock(images=images), tmp_path / "images.lock")
+        return ids
+
+    return build
+
+
+BOTH = BASELINE.replace("[noop]", "[noop, oracle]")
+
+
+def test_a_sweep_is_pinned_to_the_images_of_the_clis_that_its_calls_were_about(
+    tmp_path: Path,
+    built: Callable[..., dict[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    spec, store = write(tmp_path, BOTH), CellStore(tmp_path, "mine-1")
+    ids = built("noop")
+    lacking = r"no image 'oracle' \(run `cab images build oracle`\)"
+    with (
+        pytest.raises(EnvironmentFault, match=lacking),
+        start.started(of_file(spec, tmp_path, "mine-1")),
+    ):
+        pytest.fail("started")
+    assert not store.exists()
+    with start.started(of_file(spec, tmp_path, "mine-1", Options(only=("noop/*",)))):
+        first = store.sweep()
+    assert first.pins == ids
+    assert set(first.order) == {f"{NOOP}1", f"{ORACLE}1"}
+
+    done = {f"{NOOP}1": entry(f"{NOOP}1", "completed")}
+    monkeypatch.setattr(CellStore, "finished", lambda _: done)
+    for again in (of_stored(tmp_path, "mine-1"), of_file(spec, tmp_path, "mine-1")):
+        print_dry_run(again, as_json=False)
+        assert "to be built before: cab images build oracle\n" in capsys.readouterr().out
+        with pytest.raises(EnvironmentFault, match=lacking), start.started(again):
+            pytest.fail("started")
+        assert store.sweep() == first
+    with start.started(of_stored(tmp_path, "mine-1", Options(only=("noop/*",)))) as ready:
+        assert ready.todo == []
+
+    both = built("noop", "oracle")
+    with start.started(of_stored(tmp_path, "mine-1", Options(runs=2))):
+        assert store.sweep().pins == both
+    # What was pinned once is not looked up again.
+    built("noop")
+    print_dry_run(of_stored(tmp_path, "mine-1"), as_json=True)
+    assert '"images_to_build": []' in capsys.readouterr().out
+    with start.started(of_stored(tmp_path, "mine-1")) as ready:
+        assert {cell.key.cli for cell in ready.todo} == {"noop", "oracle"}
+
+
+def test_pins_that_another_call_added_are_not_lost_to_more_runs(
+    tmp_path: Path, built: Callable[..., dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec, store = write(tmp_path, BOTH), CellStore(tmp_path, "mine-1")
+    ids = built("noop", "oracle")
+    with start.started(of_file(spec, tmp_path, "mine-1", Options(only=("noop/*",)))):
+        pass
+    monkeypatch.setattr(CellStore, "finished", lambda _: {f"{NOOP}1": entry(f"{NOOP}1", "completed")})
+    grows = of_stored(tmp_path, "mine-1", Options(runs=2, only=("noop/*",)))
+    with start.started(of_stored(tmp_path, "mine-1", Options(only=("oracle/*",)))):
+        pass
+    with start.started(grows):
+        assert store.sweep().pins == ids
+
+
+def test_the_engine_is_asked_for_the_images_of_the_cells_to_run_alone(
+    tmp_path: Path, built: Callable[..., dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[set[str]] = []
+
+    def start_engine(_: object, __: object, clis: Iterable[str], *___: object) -> object:
+        asked.append(set(clis))
+        return object()
+
+    monkeypatch.setattr(machine, "start_engine", start_engine)
+    spec = write(tmp_path, BOTH)
+    built("noop", "oracle")
+    with start.started(of_file(spec, tmp_path, "mine-1")):
+        pass
+    monkeypatch.setattr(CellStore, "finished", lambda _: {f"{NOOP}1": entry(f"{NOOP}1", "completed")})
+    for only in ((), ("noop/*",)):
+        with start.started(of_stored(tmp_path, "mine-1", Options(only=only))):
+            pass
+    assert asked == [{"noop", "oracle"}, {"oracle"}]

@@ -87,6 +87,13 @@ def test_old_data_climbs_one_version_at_a_time():
     assert upgrade({"schema_version": 3}, steps, current=3, place="") == {"schema_version": 3}
 
 
+def test_a_sweep_of_version_1_is_read_without_the_path_that_it_held():
+    older = json.loads(to_json(sweep_record(KEY))) | {"schema_version": 1, "images_dir": "/a/b"}
+    assert parse(SweepRecord, json.dumps(older).encode(), place="sweep.json") == sweep_record(KEY)
+    with pytest.raises(StoreError, match="images_dir: Extra"):
+        parse(SweepRecord, json.dumps(older | {"schema_version": 2}).encode(), place="sweep.json")
+
+
 def test_records_are_frozen():
     with pytest.raises(ValidationError):
         cell_record(KEY).order_index = 5
