@@ -115,11 +115,11 @@ class Finding:
 
 
 def load_lock(path: Path) -> Lock:
-    """Read images.lock. Raises EnvironmentFault when it is missing or cannot be read."""
+    """Read images.lock. Raises EnvironmentFault where it is missing or unreadable, or cab came as a wheel."""
+    check_checkout()
     try:
         return Lock.model_validate_json(path.read_bytes())
     except FileNotFoundError:
-        check_checkout()
         raise EnvironmentFault("no image was built yet", place=str(path), mend=MEND) from None
     except ValidationError as error:
         first = error.errors()[0]
@@ -139,7 +139,10 @@ def check_checkout() -> None:
 
 
 def known_lock(path: Path) -> Lock:
-    """images.lock, empty where no image was built yet. Raises EnvironmentFault when it cannot be read."""
+    """images.lock, empty where no image was built yet. Raises EnvironmentFault when it cannot be read, or cab
+    came as a wheel.
+    """
+    check_checkout()
     return load_lock(path) if path.exists() else Lock()
 
 
