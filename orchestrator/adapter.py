@@ -22,6 +22,9 @@ Wire = Literal["chat", "responses", "messages", "gemini"]
 OtherModels = Literal["redirect", "refuse"]
 """What becomes of a request for another model than the cell's."""
 
+PluginKind = Literal["rules", "mcp", "settings", "args"]
+"""What a plugin of a stack can be."""
+
 Recording = Literal["pty", "rendered", "plain"]
 """How the recording of a run comes about: what a terminal showed, the CLI's events as its adapter renders
 them, or its output on a pipe as it is. The times are true in each.
@@ -40,7 +43,8 @@ GATEWAY_URL = f"http://127.0.0.1:{GATEWAY_PORT}"
 @dataclass(frozen=True)
 class LaunchContext:
     """What an adapter knows when it builds a command line. Paths are inside the container. `rules` is the
-    adapter's `rules_file` where the workdir has one.
+    adapter's `rules_file` where the workdir has one, `rules_text` what stands in it: for a CLI that reads no
+    such file, but takes its name or its text.
     """
 
     prompt: str
@@ -50,6 +54,7 @@ class LaunchContext:
     home: str = HOME
     workdir: str = WORKDIR
     rules: str | None = None
+    rules_text: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,11 +87,13 @@ def mcp_servers(name: str, command: tuple[str, ...]) -> dict[str, Any]:
 @dataclass(frozen=True)
 class McpSettings:
     """How a CLI is told of an MCP server that speaks on stdin and stdout: by `entry`, settings for one server
-    of that name and command, at `place`.
+    of that name and command, at `place`. `named` is False for a CLI whose requests need not name a server
+    whose tools they offer: it gives the tool's name alone, or names what its model has searched for.
     """
 
     place: SettingsPlace
     entry: Callable[[str, tuple[str, ...]], dict[str, Any]] = mcp_servers
+    named: bool = True
 
 
 @dataclass(frozen=True)
@@ -128,7 +135,8 @@ class Adapter:
     `rules_file` is the file of the workdir in which the CLI reads a project's rules; None of one that reads
     none. Where it is not AGENTS.md, cab gives it the task's AGENTS.md under that name.
     `settings`, `mcp` and `args_at` are for the plugins of a stack: where settings stand, how an MCP server is
-    named, at which place of argv arguments are put in. None of what a CLI does not take.
+    named, at which place of argv arguments are put in. None of what a CLI does not take; `not_taken` says
+    why, by the kind of plugin, as the end of a sentence.
     `render` turns one line that the CLI printed, an event, into what a screen shows of it, with line ends; ""
     shows nothing. The line is hostile and bounded; where it raises, the line itself is shown. It is for a CLI
     that does not show its work under a terminal: `tty` is False.
@@ -156,6 +164,7 @@ class Adapter:
     settings: SettingsPlace | None = None
     mcp: McpSettings | None = None
     args_at: int | None = None
+    not_taken: Mapping[PluginKind, str] = field(default_factory=dict)
     render: Callable[[str], str] | None = None
     tool_calls: bool = True
     licence: str = ""
@@ -171,6 +180,10 @@ class Adapter:
             raise ValueError(f"other_models is {self.other_models!r}; known: {known}")
         if self.wire is None and self.final_message == "wire":
             raise ValueError('wire is None, so nothing is said on it: final_message must be "stdout"')
+        if wrong := sorted(kind for kind in self.not_taken if kind in self.takes):
+            raise ValueError(f"not_taken gives a reason for {wrong[0]}, which the adapter declares")
+        if wrong := sorted(set(self.not_taken) - set(get_args(PluginKind))):
+            raise ValueError(f"not_taken has {wrong[0]!r}; known: {', '.join(get_args(PluginKind))}")
         if self.tty and self.render is not None:
             raise ValueError("render is for events on a pipe: tty must be False")
 
@@ -178,6 +191,17 @@ class Adapter:
     def uses_model(self) -> bool:
         """Whether the CLI talks to a model at all; a baseline such as `noop` does not."""
         return self.wire is not None
+
+    @property
+    def takes(self) -> frozenset[PluginKind]:
+        """The kinds of plugins for which there is a place."""
+        places: dict[PluginKind, object] = {
+            "rules": self.rules_file,
+            "mcp": self.mcp,
+            "settings": self.settings,
+            "args": self.args_at,
+        }
+        return frozenset(kind for kind, place in places.items() if place is not None)
 
     @property
     def recording(self) -> Recording:

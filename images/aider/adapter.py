@@ -8,7 +8,7 @@ crash.
 
 import re
 
-from orchestrator.adapter import Adapter, CliUsage, Deviation, Launch, LaunchContext
+from orchestrator.adapter import Adapter, CliUsage, Deviation, Launch, LaunchContext, SettingsPlace
 
 _AMOUNT = r"(\d{1,9}(?:\.\d)?k?)"
 _TOKENS = re.compile(rf"Tokens: {_AMOUNT} sent,(?: {_AMOUNT} cache (?:write|hit),)* {_AMOUNT} received\.")
@@ -54,7 +54,9 @@ ADAPTER = Adapter(
     tool_calls=False,
     tty=True,
     rules_file="AGENTS.md",
+    settings=SettingsPlace(file=".aider.conf.yml"),  # JSON is YAML
     args_at=1,
+    not_taken={"mcp": "it offers its model no tools"},
     state_globs=("/.aider.chat.history.md", "/.aider.input.history", "/.aider.tags.cache.v*/"),
     state_lines={".gitignore": (".aider*", ".env")},
     reported_usage=reported_usage,

@@ -2,7 +2,7 @@
 
 import json
 
-from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext
+from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext, McpSettings, SettingsPlace
 
 PROVIDER = "openai-compatible"
 
@@ -38,6 +38,9 @@ ADAPTER = Adapter(
     licence="Apache-2.0",
     launch=launch,
     rules_file="AGENTS.md",
+    settings=SettingsPlace(file=".cline/data/settings/global-settings.json"),
+    mcp=McpSettings(SettingsPlace(file=".cline/data/settings/cline_mcp_settings.json")),
+    args_at=1,
     wire="chat",
     tty=True,
     exit_code_tells=False,  # measured: 1 also when the model refuses, which cline asks three times

@@ -3,8 +3,11 @@ configuration file. Print mode shows the last message alone, also in a terminal;
 """
 
 import json
+from typing import Any
 
-from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext
+from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext, McpSettings, SettingsPlace
+
+PLACE = SettingsPlace(file=".continue/config.yaml")  # JSON is YAML
 
 
 def launch(context: LaunchContext) -> Launch:
@@ -25,15 +28,22 @@ def launch(context: LaunchContext) -> Launch:
     }
     return Launch(
         argv=("cn", "--print", "--auto", "--", context.prompt),
-        # JSON is YAML.
         files={".continue/config.yaml": json.dumps(config)},
     )
+
+
+def mcp_server(name: str, command: tuple[str, ...]) -> dict[str, Any]:
+    """One MCP server, as Continue's configuration lists it."""
+    return {"mcpServers": [{"name": name, "command": command[0], "args": list(command[1:])}]}
 
 
 ADAPTER = Adapter(
     name="continue",
     version="1.5.47",
     rules_file="AGENTS.md",
+    settings=PLACE,
+    mcp=McpSettings(PLACE, mcp_server, named=False),
+    args_at=1,
     licence="Apache-2.0",
     launch=launch,
     wire="chat",

@@ -1,8 +1,17 @@
 """GitHub Copilot CLI with a provider of one's own, one prompt, in the mode that people see."""
 
 import re
+from typing import Any
 
-from orchestrator.adapter import Adapter, CliUsage, Deviation, Launch, LaunchContext
+from orchestrator.adapter import (
+    Adapter,
+    CliUsage,
+    Deviation,
+    Launch,
+    LaunchContext,
+    McpSettings,
+    SettingsPlace,
+)
 
 _AMOUNT = r"(\d{1,9}(?:\.\d)?k|\d{1,9})(?![\w.])"
 _TOKENS = re.compile(rf"^Tokens +↑ {_AMOUNT}.*? • ↓ {_AMOUNT}", re.MULTILINE)
@@ -38,12 +47,21 @@ def _tokens(said: str) -> tuple[int, int]:
     return round(float(said[:-1]) * 1000), 50 if "." in said else 500
 
 
+def mcp_server(name: str, command: tuple[str, ...]) -> dict[str, Any]:
+    """One MCP server, as `copilot mcp add` writes it."""
+    server = {"type": "local", "command": command[0], "args": list(command[1:]), "tools": ["*"]}
+    return {"mcpServers": {name: server}}
+
+
 ADAPTER = Adapter(
     name="copilot",
     version="1.0.102",
     licence="proprietary",
     launch=launch,
     rules_file="AGENTS.md",
+    settings=SettingsPlace(file=".copilot/settings.json"),
+    mcp=McpSettings(SettingsPlace(file=".copilot/mcp-config.json"), mcp_server),
+    args_at=1,
     wire="chat",
     tty=True,
     reported_usage=reported_usage,

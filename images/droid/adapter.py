@@ -6,7 +6,15 @@ Under a terminal it shows the last message alone; its events show the work.
 
 import json
 
-from orchestrator.adapter import Adapter, CliUsage, Deviation, Launch, LaunchContext
+from orchestrator.adapter import (
+    Adapter,
+    CliUsage,
+    Deviation,
+    Launch,
+    LaunchContext,
+    McpSettings,
+    SettingsPlace,
+)
 
 
 def launch(context: LaunchContext) -> Launch:
@@ -61,6 +69,9 @@ ADAPTER = Adapter(
     name="droid",
     version="0.215.0",
     rules_file="AGENTS.md",
+    settings=SettingsPlace(file=".factory/settings.json"),
+    mcp=McpSettings(SettingsPlace(file=".factory/mcp.json"), named=False),
+    args_at=2,
     licence="proprietary",
     launch=launch,
     wire="chat",

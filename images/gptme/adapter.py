@@ -5,7 +5,12 @@ All else is as shipped: prompt, tools, tool format, the request that names the c
 HOME). It ends with exit code 1 also where an answer holds no text and no call, as a refusal does.
 """
 
-from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext
+from typing import Any
+
+from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext, McpSettings, SettingsPlace
+
+# Beside the file that gptme fills with its defaults where it is not there.
+PLACE = SettingsPlace(file=".config/gptme/config.local.toml")
 
 
 def launch(context: LaunchContext) -> Launch:
@@ -20,12 +25,21 @@ def launch(context: LaunchContext) -> Launch:
     )
 
 
+def mcp_server(name: str, command: tuple[str, ...]) -> dict[str, Any]:
+    """One MCP server, as gptme's configuration lists it. Its switch is off as shipped."""
+    server = {"name": name, "command": command[0], "args": list(command[1:])}
+    return {"mcp": {"enabled": True, "servers": [server]}}
+
+
 ADAPTER = Adapter(
     name="gptme",
     version="0.35.1",
     licence="MIT",
     launch=launch,
     rules_file="AGENTS.md",
+    settings=PLACE,
+    mcp=McpSettings(PLACE, mcp_server),
+    args_at=1,
     wire="chat",
     tty=True,
     exit_code_tells=False,

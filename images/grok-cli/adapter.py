@@ -6,7 +6,7 @@ when no model answered; whether one did is known from the gateway.
 
 import json
 
-from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext
+from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext, SettingsPlace
 
 
 def launch(context: LaunchContext) -> Launch:
@@ -36,7 +36,11 @@ ADAPTER = Adapter(
     wire="chat",
     tty=False,
     render=render,
-    state_globs=("/.grok/",),
+    rules_file=".grok/GROK.md",
+    settings=SettingsPlace(file=".grok/user-settings.json"),
+    args_at=1,
+    not_taken={"mcp": "it lists its tools once, before any server has started"},
+    state_globs=("/.grok/settings.json",),
     deviations=(
         Deviation(
             what="GROK_BASE_URL is the measured endpoint",

@@ -5,13 +5,15 @@ nothing: what kilo then uses is built in. It exits with 1 also where a model mer
 """
 
 import json
+from typing import Any
 
-from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext
+from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext, McpSettings, SettingsPlace
 
 PROVIDER = "cab"
 # An endpoint does not tell these; without them kilo would never compact a long conversation.
 CONTEXT_TOKENS = 200_000
 OUTPUT_TOKENS = 32_000
+CONFIG = "KILO_CONFIG_CONTENT"
 
 
 def launch(context: LaunchContext) -> Launch:
@@ -34,14 +36,22 @@ def launch(context: LaunchContext) -> Launch:
     }
     return Launch(
         argv=("kilo", "run", "--auto", "-m", model, "--", context.prompt),
-        env={"KILO_CONFIG_CONTENT": json.dumps(config, separators=(",", ":"))},
+        env={CONFIG: json.dumps(config, separators=(",", ":"))},
     )
+
+
+def mcp_server(name: str, command: tuple[str, ...]) -> dict[str, Any]:
+    """One MCP server, as kilo's configuration names it."""
+    return {"mcp": {name: {"type": "local", "command": list(command)}}}
 
 
 ADAPTER = Adapter(
     name="kilo",
     version="7.7.7",
     rules_file="AGENTS.md",
+    settings=SettingsPlace(env=CONFIG),
+    mcp=McpSettings(SettingsPlace(env=CONFIG), mcp_server),
+    args_at=2,
     licence="MIT",
     launch=launch,
     wire="chat",

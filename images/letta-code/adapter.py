@@ -1,16 +1,18 @@
 """Letta Code, in its own headless mode with a new agent on its local backend, pointed at the gateway by one
 provider.
 
-All else is as shipped: prompt, tools, memory (a git repository in HOME), skills. Headless, its plain text is
-the final message alone, so it prints its events. It asks the endpoint which models there are.
+All else is as shipped: prompt but for the rules, tools, memory (a git repository in HOME), skills. Headless,
+its plain text is the final message alone, so it prints its events. It asks the endpoint which models there
+are.
 """
 
 import json
 from typing import Any
 
-from orchestrator.adapter import Adapter, CliUsage, Deviation, Launch, LaunchContext
+from orchestrator.adapter import Adapter, CliUsage, Deviation, Launch, LaunchContext, SettingsPlace
 
 PROVIDER = "openai-compatible"
+RULES = "project-rules"
 SINCE = "2026-01-01T00:00:00.000Z"
 
 
@@ -27,10 +29,14 @@ def launch(context: LaunchContext) -> Launch:
         "updated_at": SINCE,
     }
     providers = json.dumps({"version": 1, "providers": {PROVIDER: provider}})
+    files = {".letta/lc-local-backend/providers/auth.json": providers}
     argv = ("letta", "--backend", "local", "--new-agent", "--model", f"{PROVIDER}/{context.model}", "--yolo")
+    if context.rules:
+        head = f"---\nname: {RULES}\ndescription: The rules of this project.\n---\n\n"
+        files[f".letta/skills/{RULES}/SKILL.md"] = head + context.rules_text
+        argv += ("--pre-load-skills", RULES)
     return Launch(
-        argv=(*argv, "--output-format", "stream-json", "--prompt", "--", context.prompt),
-        files={".letta/lc-local-backend/providers/auth.json": providers},
+        argv=(*argv, "--output-format", "stream-json", "--prompt", "--", context.prompt), files=files
     )
 
 
@@ -81,6 +87,10 @@ ADAPTER = Adapter(
     tty=False,
     render=render,
     reported_usage=reported_usage,
+    rules_file="AGENTS.md",
+    settings=SettingsPlace(file=".letta/settings.json"),
+    args_at=1,
+    not_taken={"mcp": "it keeps servers by agent, and a measured agent is new"},
     state_globs=("/.letta/",),
     deviations=(
         Deviation(
@@ -96,5 +106,9 @@ ADAPTER = Adapter(
             "are the one form in which its headless mode shows its work",
         ),
         Deviation(what="--yolo", reason="headless: nobody approves a tool's call"),
+        Deviation(
+            what=f"AGENTS.md, where the workdir has one, is a skill `{RULES}` that --pre-load-skills loads",
+            reason="it looks for no file of rules by itself, and each CLI is to get the task's",
+        ),
     ),
 )

@@ -1,20 +1,33 @@
 """mini-swe-agent's `mini`, run as people run it without confirmations, and pointed at the gateway by two
 variables.
 
-All else is as shipped: prompt, its one tool, retries, trajectory (in HOME). Its exit code is 0 also where it
-gave up; whether a model answered is known from the gateway. Any other code is a crash, or a model that is out
-of reach.
+All else is as shipped: prompt but for the rules, its one tool, retries, trajectory (in HOME). Its exit code
+is 0 also where it gave up; whether a model answered is known from the gateway. Any other code is a crash, or
+a model that is out of reach.
 """
 
-from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext
+import json
+
+from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext, SettingsPlace
+
+# By its full path: a file of this name in the workdir would go before it.
+SHIPPED = "/opt/mini-swe-agent/lib/python3.13/site-packages/minisweagent/config/mini.yaml"
+SYSTEM = "You are a helpful assistant that can interact with a computer."
+CONFIG = ".config/mini-swe-agent/cab.yaml"  # JSON is YAML
 
 
 def launch(context: LaunchContext) -> Launch:
     """Run one prompt to its end in the mode that people see."""
-    argv = ("mini", "--model", f"openai/{context.model}", "--yolo", "--exit-immediately", "--cost-limit", "0")
+    system = SYSTEM
+    if context.rules:
+        # As a string of the template's language: what stands in the file is no template.
+        system += f"\n\n{{{{ {json.dumps(context.rules_text, ensure_ascii=False)} }}}}"
+    argv = ("mini", "--config", SHIPPED, "--config", f"{context.home}/{CONFIG}")
+    argv += ("--model", f"openai/{context.model}", "--yolo", "--exit-immediately", "--cost-limit", "0")
     return Launch(
         # Joined, since a prompt may begin with a dash.
         argv=(*argv, f"--task={context.prompt}"),
+        files={CONFIG: json.dumps({"agent": {"system_template": system}})},
         env={
             "OPENAI_API_BASE": f"{context.base_url}/v1",
             "OPENAI_API_KEY": context.credential,
@@ -32,7 +45,15 @@ ADAPTER = Adapter(
     launch=launch,
     wire="chat",
     tty=True,
+    rules_file="AGENTS.md",
+    settings=SettingsPlace(file=CONFIG),
+    args_at=5,
+    not_taken={"mcp": "its one tool is a shell"},
     deviations=(
+        Deviation(
+            what="--config: as shipped, and a system prompt that goes on with AGENTS.md where there is one",
+            reason="it looks for no file of rules by itself, and each CLI is to get the task's",
+        ),
         Deviation(
             what="the model is openai/<id>, at the measured endpoint",
             reason="the endpoint is what is measured, and no other can be reached",

@@ -5,10 +5,12 @@ final message alone, so it prints its events.
 """
 
 import json
+from typing import Any
 
-from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext
+from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext, McpSettings, SettingsPlace
 
 KEY = "CAB_API_KEY"
+PLACE = SettingsPlace(file=".vibe/config.toml")
 
 
 def launch(context: LaunchContext) -> Launch:
@@ -53,12 +55,20 @@ def _ended(text: str) -> str:
     return text if not text or text.endswith("\n") else f"{text}\n"
 
 
+def mcp_server(name: str, command: tuple[str, ...]) -> dict[str, Any]:
+    """One MCP server, as Vibe's settings list it."""
+    return {"mcp_servers": [{"name": name, "transport": "stdio", "command": list(command)}]}
+
+
 ADAPTER = Adapter(
     name="mistral-vibe",
     version="3.0.2",
     licence="Apache-2.0",
     launch=launch,
     rules_file="AGENTS.md",
+    settings=PLACE,
+    mcp=McpSettings(PLACE, mcp_server, named=False),
+    args_at=1,
     wire="chat",
     tty=False,
     render=render,

@@ -4,10 +4,12 @@ It has no switch for its check for updates and its catalogue of models; offline 
 """
 
 import json
+from typing import Any
 
-from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext
+from orchestrator.adapter import Adapter, Deviation, Launch, LaunchContext, McpSettings, SettingsPlace
 
 PROVIDER = "cab"
+CONFIG = ".config/nanocoder/agents.config.json"
 
 
 def launch(context: LaunchContext) -> Launch:
@@ -31,14 +33,23 @@ def launch(context: LaunchContext) -> Launch:
             "run",
             context.prompt,
         ),
-        files={".config/nanocoder/agents.config.json": json.dumps({"nanocoder": {"providers": [provider]}})},
+        files={CONFIG: json.dumps({"nanocoder": {"providers": [provider]}})},
     )
+
+
+def mcp_server(name: str, command: tuple[str, ...]) -> dict[str, Any]:
+    """One MCP server, as nanocoder's list of them names it."""
+    server = {"transport": "stdio", "command": command[0], "args": list(command[1:])}
+    return {"mcpServers": {name: server}}
 
 
 ADAPTER = Adapter(
     name="nanocoder",
     version="1.30.0",
     rules_file="AGENTS.md",
+    settings=SettingsPlace(file=CONFIG),
+    mcp=McpSettings(SettingsPlace(file=".config/nanocoder/.mcp.json"), mcp_server),
+    args_at=1,
     licence="MIT",
     launch=launch,
     wire="chat",

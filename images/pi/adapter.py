@@ -5,8 +5,17 @@ Its exit code is 0 also when the model call failed; whether a model answered is 
 """
 
 import json
+from typing import Any
 
-from orchestrator.adapter import Adapter, CliUsage, Deviation, Launch, LaunchContext
+from orchestrator.adapter import (
+    Adapter,
+    CliUsage,
+    Deviation,
+    Launch,
+    LaunchContext,
+    McpSettings,
+    SettingsPlace,
+)
 
 PROVIDER = "cab"
 
@@ -53,12 +62,23 @@ def reported_usage(printed: str) -> CliUsage | None:
     )
 
 
+def mcp_server(name: str, command: tuple[str, ...]) -> dict[str, Any]:
+    """One MCP server whose tools the first request offers. pi by itself would hide them behind a tool that
+    runs scripts, and not wait for the server.
+    """
+    server = {"command": command[0], "args": list(command[1:]), "exposure": "direct"}
+    return {"mcpServers": {name: server}}
+
+
 ADAPTER = Adapter(
     name="pi",
     version="1.6.0",
     licence="MIT",
     launch=launch,
     rules_file="AGENTS.md",
+    settings=SettingsPlace(file=".pi/agent/settings.json"),
+    mcp=McpSettings(SettingsPlace(file=".pi/agent/mcp.json"), mcp_server),
+    args_at=1,
     wire="chat",
     tty=False,
     render=render,

@@ -3,8 +3,17 @@
 import json
 from typing import Any
 
-from orchestrator.adapter import Adapter, CliUsage, Deviation, Launch, LaunchContext
+from orchestrator.adapter import (
+    Adapter,
+    CliUsage,
+    Deviation,
+    Launch,
+    LaunchContext,
+    McpSettings,
+    SettingsPlace,
+)
 
+PLACE = SettingsPlace(file=".qwen/settings.json")
 SETTINGS = {"general": {"enableAutoUpdate": False}, "privacy": {"usageStatisticsEnabled": False}}
 
 
@@ -59,6 +68,9 @@ ADAPTER = Adapter(
     licence="Apache-2.0",
     launch=launch,
     rules_file="AGENTS.md",
+    settings=PLACE,
+    mcp=McpSettings(PLACE),
+    args_at=1,
     wire="chat",
     tty=False,
     render=render,

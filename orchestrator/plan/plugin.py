@@ -8,10 +8,11 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
+from orchestrator.adapter import PluginKind
 from orchestrator.errors import InputError
 from orchestrator.plan.toml_file import load_toml
 
@@ -26,9 +27,7 @@ HERE = "{plugin}"
 MAX_BYTES = 8 << 20
 """Of one plugin: it is held in memory and laid out for each cell."""
 
-Kind = Literal["rules", "mcp", "settings", "args"]
-
-_FIELDS: dict[Kind, tuple[str, ...]] = {
+_FIELDS: dict[PluginKind, tuple[str, ...]] = {
     "rules": ("rules",),
     "mcp": ("command",),
     "settings": ("settings", "env"),
@@ -43,7 +42,7 @@ class Manifest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    kind: Kind
+    kind: PluginKind
     description: str = ""
     rules: str | None = None
     command: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
@@ -78,7 +77,7 @@ class Plugin:
     digest: str
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> PluginKind:
         return self.manifest.kind
 
     @property

@@ -12,11 +12,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from orchestrator.adapter import CONTAINER_ENV, Adapter, Launch, LaunchContext, SettingsPlace
+from orchestrator.adapter import CONTAINER_ENV, Adapter, Launch, LaunchContext, PluginKind, SettingsPlace
 from orchestrator.plan.plugin import Plugin
 from orchestrator.plan.toml_text import dump_toml
 
 ASKS_NO_MODEL = "the CLI asks no model, so a stack would change nothing"
+
+_TAKES_NO: dict[PluginKind, str] = {
+    "rules": "reads no file of rules",
+    "mcp": "takes no MCP server",
+    "settings": "takes no settings",
+    "args": "takes no arguments",
+}
 
 _ANYTHING = LaunchContext(prompt="prompt", model="model", credential="credential")
 
@@ -79,22 +86,28 @@ def _with(adapter: Adapter, applied: Applied, plugin: Plugin) -> Applied:
     manifest, launch, cli = plugin.manifest, applied.launch, adapter.name
     if plugin.kind == "rules":
         if adapter.rules_file is None:
-            raise _NotTaken(f"{cli} reads no file of rules")
+            raise _NotTaken(_no_place(adapter, plugin.kind))
         return applied
     if plugin.kind == "mcp":
         if adapter.mcp is None:
-            raise _NotTaken(f"{cli} takes no MCP server")
+            raise _NotTaken(_no_place(adapter, plugin.kind))
         settings = adapter.mcp.entry(plugin.name, plugin.command)
         return replace(applied, launch=_settings(launch, adapter.mcp.place, settings))
     if plugin.kind == "args":
         args = manifest.args.get(cli)
         if args is None or adapter.args_at is None:
-            raise _NotTaken(f"{cli} takes no arguments" if args else f"it has no arguments for {cli}")
+            raise _NotTaken(_no_place(adapter, plugin.kind) if args else f"it has no arguments for {cli}")
         # After those of earlier plugins.
         at = adapter.args_at + len(applied.extra_args)
         argv = (*launch.argv[:at], *args, *launch.argv[at:])
         return replace(applied, launch=replace(launch, argv=argv), extra_args=(*applied.extra_args, *args))
     return _with_settings(adapter, applied, plugin)
+
+
+def _no_place(adapter: Adapter, kind: PluginKind) -> str:
+    """Why a CLI takes no plugin of a kind."""
+    why = adapter.not_taken.get(kind)
+    return f"{adapter.name} {_TAKES_NO[kind]}" + (f": {why}" if why else "")
 
 
 def _with_settings(adapter: Adapter, applied: Applied, plugin: Plugin) -> Applied:
@@ -106,7 +119,7 @@ def _with_settings(adapter: Adapter, applied: Applied, plugin: Plugin) -> Applie
         raise _NotTaken(f"it sets the variable {taken[0]}, which is set already")
     if settings:
         if adapter.settings is None:
-            raise _NotTaken(f"{cli} takes no settings")
+            raise _NotTaken(_no_place(adapter, plugin.kind))
         launch = _settings(launch, adapter.settings, settings)
     launch = replace(launch, env={**launch.env, **env})
     return replace(applied, launch=launch, env_keys=(*applied.env_keys, *sorted(env)))
@@ -133,6 +146,13 @@ def _merged(before: Mapping[str, Any], added: Mapping[str, Any], above: str = ""
             whole[key] = value
         elif isinstance(value, Mapping) and isinstance(whole[key], Mapping):
             whole[key] = _merged(whole[key], value, f"{above}{key}.")
+        elif _is_table_list(value) and _is_table_list(whole[key]):
+            whole[key] = [*whole[key], *value]
         else:
             raise _NotTaken(f"it sets {above}{key}, which is set already")
     return whole
+
+
+def _is_table_list(value: object) -> bool:
+    """Whether one more entry leaves the others as they are: a provider, a server. One more word need not."""
+    return isinstance(value, list) and all(isinstance(entry, Mapping) for entry in value)

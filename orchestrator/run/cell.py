@@ -209,6 +209,7 @@ class CellRun:
             home=cli_home,
             workdir=workdir,
             rules=self._rules.read_from(self._task.workdir),
+            rules_text=self._rules.text(self._task.workdir),
         )
         with tracer.span(APPLIED_PLUGINS, Kind.TOOL_CALL) as span:
             applied = apply(self._adapter, self._adapter.launch(context), self._plugins)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import scorers
+from orchestrator.adapter import Adapter
 from orchestrator.plan.expand import PlannedCell
 from orchestrator.plan.plugin import Plugin
 from orchestrator.plan.stack import would_apply
@@ -117,7 +118,7 @@ def _identity(bench: Bench, cell: PlannedCell, result: CellResult, build_id: str
                 kind=it.kind,
                 digest=it.digest,
                 skipped=skipped.get(it.name),
-                offered=_offered(it, result) if it.name not in skipped else None,
+                offered=_offered(it, result, adapter) if it.name not in skipped else None,
             )
             for it in plugins
         ),
@@ -158,10 +159,13 @@ def _identity(bench: Bench, cell: PlannedCell, result: CellResult, build_id: str
     )
 
 
-def _offered(plugin: Plugin, result: CellResult) -> bool | None:
-    """Whether a tool of an MCP server reached the model; None of no server, or where no model was asked."""
-    asked = plugin.kind == "mcp" and bool(result.evidence.calls)
-    return plugin.name in result.offered if asked else None
+def _offered(plugin: Plugin, result: CellResult, adapter: Adapter) -> bool | None:
+    """Whether a tool of an MCP server reached the model; None of no server, where no model was asked, and
+    where none was named by a CLI that need not name it.
+    """
+    if plugin.kind != "mcp" or not result.evidence.calls or adapter.mcp is None:
+        return None
+    return True if plugin.name in result.offered else False if adapter.mcp.named else None
 
 
 def _build_id(calls: Sequence[ModelCall]) -> str | None:

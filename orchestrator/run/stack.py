@@ -50,6 +50,13 @@ class Rules:
             return None
         return self.file if self.file in self.files(workdir) or (workdir / self.file).is_file() else None
 
+    def text(self, workdir: Path) -> str:
+        """What the CLI finds there; "" where it finds none."""
+        if self.file is None:
+            return ""
+        found = self.files(workdir).get(self.file) or _content(workdir / self.file) or b""
+        return found.decode("utf-8", "replace")
+
 
 def lay_plugins(run_dir: Path, plugins: Sequence[Plugin]) -> None:
     """Write the files of MCP servers below the directory that the container sees as /run/cab."""
@@ -67,8 +74,9 @@ def lay_plugins(run_dir: Path, plugins: Sequence[Plugin]) -> None:
 def offered(plugins: Sequence[Plugin], requests: Iterable[object]) -> frozenset[str]:
     """Which of these plugins are MCP servers of which some request to the model names a tool.
 
-    A server's tools have its name before theirs (`facts_lookup`, `mcp__facts__lookup`), among the tools on
-    offer or, where a CLI has its model look tools up, in the text. One that does not start has none.
+    A server's tools have its name before theirs (`facts_lookup`, `facts-lookup`, `mcp__facts__lookup`), among
+    the tools on offer or, where a CLI has its model look tools up, in the text. One that does not start has
+    none.
     """
     servers = {plugin.name: _tool_of(plugin.name) for plugin in plugins if plugin.kind == "mcp"}
     found: set[str] = set()
@@ -80,7 +88,7 @@ def offered(plugins: Sequence[Plugin], requests: Iterable[object]) -> frozenset[
 
 def _tool_of(server: str) -> re.Pattern[str]:
     name = re.escape(server).replace(r"\-", "[-_]")
-    return re.compile(rf"(?<![A-Za-z0-9]){name}__?[A-Za-z0-9]")
+    return re.compile(rf"(?<![A-Za-z0-9]){name}(?:__?|-)[A-Za-z0-9]")
 
 
 def said_of(cli: str, applied: Applied, count: int) -> Mapping[str, Value]:

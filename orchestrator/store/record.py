@@ -117,7 +117,8 @@ class UsedPlugin(Model):
     """A plugin of a cell's stack; `skipped` says why the CLI does not take it, None where it was applied.
 
     `offered` says of an MCP server that was applied whether any request to the model named a tool of it:
-    False where the server did not start. None of other plugins, and where no model was asked.
+    False where the server did not start. None of other plugins, where no model was asked, and where none was
+    named by a CLI that need not name it.
     """
 
     name: str

@@ -14,6 +14,7 @@ from ruamel.yaml import YAML
 
 from orchestrator.adapter import Adapter
 from orchestrator.fleet import Fleet
+from orchestrator.store.names import NO_STACK, CellKey
 
 SWEEP = REPO / "sweeps" / "fleet.yaml"
 TASKS = ("polyglot/python-reverse-string", "polyglot/c-ring-buffer", "mutations/rust-error-negated")
@@ -41,6 +42,12 @@ def swept(clis: Sequence[str]) -> Iterator[Cab]:
         yield cab
 
 
+def cell_dir(cab: Cab, cli: str, task: str, stack: str = NO_STACK, model: str = "embedded/reference") -> Path:
+    """Where a cell is."""
+    key = CellKey(cli, model, task, stack=stack)
+    return cab.sweep_dir / "cells" / Path(str(key.path()))
+
+
 def assert_driven(cab: Cab, cli: str) -> None:
     """The CLI solved the tasks by its own means, and all of it was measured."""
     adapter = FLEET.adapter(cli)
@@ -48,8 +55,7 @@ def assert_driven(cab: Cab, cli: str) -> None:
     assert sorted(record["identity"]["task"] for record in records) == sorted(TASKS)
     for record in records:
         task = record["identity"]["task"]
-        cell = cab.sweep_dir / "cells" / cli / "embedded~reference" / task.replace("/", "~") / "run1"
-        found = _shortcomings(record, cell, adapter)
+        found = _shortcomings(record, cell_dir(cab, cli, task), adapter)
         assert not found, f"{cli} on {task}: {'; '.join(found)}"
 
 

@@ -1,10 +1,9 @@
-"""A stack of two plugins on two CLIs, as `sweeps/stacks.yaml` asks for it: what reached the model is read at
-the wire, and what a CLI does not take is told.
+"""A stack of two plugins on two CLIs, as `sweeps/stacks.yaml` asks for it, and one of a setting and
+arguments: what reached the model is read at the wire, and what a CLI does not take is told.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,9 @@ from typing import Any
 
 import pytest
 from command import ENDED_S, PYTHON_TASK, REPO, Cab
+from ruamel.yaml import YAML
+from stack_probes import PROBES, lay_probes
+from wire_requests import main_requests, tools, words
 
 from orchestrator.paths import PLUGINS
 from orchestrator.plan.plugin import load_plugin
@@ -20,14 +22,23 @@ from orchestrator.store.names import CellKey
 
 RULES = load_plugin(PLUGINS, "careful").rules
 TASK_RULES = (REPO / "tasks" / PYTHON_TASK / "environment" / "workdir" / "AGENTS.md").read_text()
-NO_SERVER = "aider takes no MCP server"
+NO_SERVER = "aider takes no MCP server: it offers its model no tools"
+OWN = "own"
+"""One cell more than the example has."""
 
 
 @pytest.fixture(scope="module")
 def ran() -> Iterator[Cab]:
-    """The example's cells, run once."""
+    """The example's cells, and one of opencode with a setting and arguments of its own, run once."""
     with Cab.own() as cab:
-        cab.sweep("run", REPO / "sweeps" / "stacks.yaml", "--concurrency", "2").end(0, ENDED_S * 2)
+        plugins, path = cab.root / "plugins", cab.root / "stacks.yaml"
+        lay_probes(plugins, ["opencode"])
+        cab.patched(PLUGINS=plugins)
+        spec = YAML(typ="safe").load(REPO / "sweeps" / "stacks.yaml")
+        spec["stacks"] += [{"name": OWN, "plugins": ["setting", "said"]}]
+        spec["exclude"] += [{"cli": cli, "stack": OWN} for cli in ("aider", "noop")]
+        path.write_text(json.dumps(spec))
+        cab.sweep("run", path, "--concurrency", "2").end(0, ENDED_S * 2)
         yield cab
         assert cab.left() == {}
 
@@ -44,25 +55,7 @@ def record(cab: Cab, cli: str, stack: str) -> dict[str, Any]:
 
 def asked(cab: Cab, cli: str, stack: str) -> list[dict[str, Any]]:
     """The bodies of the requests that the CLI sent of its main thread."""
-    place = cell_dir(cab, cli, stack)
-    with gzip.open(place / "wire.jsonl.gz", "rt", encoding="utf-8") as lines:
-        exchanges = [json.loads(line) for line in lines]
-    wanted = {call.index for call in load_evidence(place).calls if call.main}
-    main: list[dict[str, Any]] = [it["request"] for it in exchanges if it["index"] in wanted]
-    assert main
-    return main
-
-
-def words(body: dict[str, Any]) -> str:
-    """All texts of a request's messages."""
-    said = [message["content"] for message in body["messages"]]
-    return "\n".join(
-        it if isinstance(it, str) else "\n".join(p.get("text", "") for p in it or ()) for it in said
-    )
-
-
-def tools(body: dict[str, Any]) -> list[str]:
-    return [tool["function"]["name"] for tool in body.get("tools", ())]
+    return main_requests(cell_dir(cab, cli, stack))
 
 
 @pytest.mark.parametrize("cli", ["opencode", "aider"])
@@ -81,6 +74,18 @@ def test_the_tool_of_the_server_is_offered_with_the_stack_alone(ran: Cab) -> Non
     assert not any(tools(body) for body in asked(ran, "aider", "careful"))
 
 
+def test_a_setting_and_arguments_take_effect_with_the_stack_alone(ran: Cab) -> None:
+    probe = PROBES["opencode"]
+    for stack, there in {"none": False, OWN: True}.items():
+        body = json.dumps(asked(ran, "opencode", stack)[0])
+        calls = load_evidence(cell_dir(ran, "opencode", stack)).calls
+        assert [piece in body for piece in probe.says] == [there]
+        assert all(call.main for call in calls) == there  # a title is asked for unless one is given
+    identity = record(ran, "opencode", OWN)["identity"]
+    assert identity["plugin_args"] == list(probe.args)
+    assert [it["skipped"] for it in identity["plugins"]] == [None, None]
+
+
 @pytest.mark.parametrize("stack", ["none", "careful"])
 @pytest.mark.parametrize("cli", ["opencode", "aider"])
 def test_the_rules_are_no_change_of_the_agents(ran: Cab, cli: str, stack: str) -> None:
@@ -96,8 +101,9 @@ def test_the_rules_are_no_change_of_the_agents(ran: Cab, cli: str, stack: str) -
 
 
 def test_record_span_and_report_say_what_was_applied(ran: Cab) -> None:
-    digests = json.loads((ran.sweep_dir / "sweep.json").read_text())["plugins"]
-    assert digests == {name: load_plugin(PLUGINS, name).digest for name in ("careful", "facts")}
+    stored = json.loads((ran.sweep_dir / "sweep.json").read_text())["plugins"]
+    digests = {name: load_plugin(PLUGINS, name).digest for name in ("careful", "facts")}
+    assert digests.items() <= stored.items()
     for cli, skipped in {"opencode": [], "aider": [f"facts: {NO_SERVER}"]}.items():
         identity = record(ran, cli, "careful")["identity"]
         assert {it["name"]: it["digest"] for it in identity["plugins"]} == digests

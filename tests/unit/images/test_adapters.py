@@ -4,10 +4,21 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from orchestrator.adapter import GATEWAY_URL, HOME, WORKDIR, Adapter, LaunchContext, load_adapter
+from orchestrator.adapter import (
+    GATEWAY_URL,
+    HOME,
+    WORKDIR,
+    Adapter,
+    LaunchContext,
+    PluginKind,
+    load_adapter,
+)
+from orchestrator.plan.plugin import Manifest, Plugin
+from orchestrator.plan.stack import apply
 from orchestrator.sandbox.images.recipe import load_recipes
 
 IMAGES = Path(__file__).resolve().parents[3] / "images"
@@ -62,6 +73,47 @@ def test_a_cli_is_told_where_things_are_and_not_where_they_usually_are(adapter: 
 def test_each_deviation_has_a_reason(adapter: Adapter) -> None:
     assert all(deviation.what and deviation.reason for deviation in adapter.deviations)
     assert bool(adapter.deviations) == adapter.uses_model
+
+
+def test_a_cli_says_how_it_takes_each_kind_of_plugin_or_why_not(adapter: Adapter) -> None:
+    if adapter.uses_model:
+        assert adapter.takes | set(adapter.not_taken) == set(get_args(PluginKind))
+
+
+def test_the_tasks_rules_reach_every_cli(adapter: Adapter) -> None:
+    assert (adapter.rules_file is not None) == adapter.uses_model
+
+
+def test_a_cli_that_is_given_the_rules_declares_it(adapter: Adapter) -> None:
+    """One that is told of them beside the file; where a CLI finds the file by itself, nothing deviates."""
+    told = replace(CONTEXT, rules=adapter.rules_file, rules_text="the rules")
+    given = adapter.launch(told) != adapter.launch(CONTEXT)
+    assert given == any("AGENTS.md" in deviation.what for deviation in adapter.deviations)
+
+
+@pytest.mark.parametrize("kind", ["mcp", "settings"])
+def test_what_plugins_add_to_is_what_the_launch_lays(adapter: Adapter, kind: PluginKind) -> None:
+    if kind in adapter.takes:
+        table = {adapter.name: {"cab-probe": {"a": 1}}}
+        manifest = {"mcp": {"command": ("true",)}, "settings": {"settings": table}}[kind]
+        plugin = Plugin("probe", Manifest.model_validate({"kind": kind, **manifest}), {}, "")
+        before, applied = adapter.launch(CONTEXT), apply(adapter, adapter.launch(CONTEXT), [plugin])
+        assert applied.skipped == ()
+        assert applied.launch.argv == before.argv
+        everything = json.dumps([applied.launch.env, applied.launch.files], ensure_ascii=False)
+        assert CONTEXT.credential in everything
+        assert "probe" in everything
+
+
+def test_a_stacks_arguments_stand_before_the_prompt(adapter: Adapter) -> None:
+    if adapter.args_at is not None:
+        manifest = Manifest(kind="args", args={adapter.name: ("--probe", "1")})
+        launch = adapter.launch(CONTEXT)
+        argv = apply(adapter, launch, [Plugin("probe", manifest, {}, "")]).launch.argv
+        at = argv.index("--probe")
+        assert at == adapter.args_at
+        assert not any(CONTEXT.prompt in word or word == "--" for word in argv[:at])
+        assert (*argv[:at], *argv[at + 2 :]) == launch.argv
 
 
 def test_a_cli_without_a_model_says_its_last_word_on_stdout(adapter: Adapter) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import tomllib
 from dataclasses import replace
@@ -84,6 +85,40 @@ def test_what_a_cli_does_not_take_is_left_out_with_the_reason(left_out: Plugin, 
     assert (applied.launch, applied.plugins) == (LAUNCH, ())
 
 
+def test_the_reason_is_the_clis_own_where_it_gives_one() -> None:
+    bare = replace(BARE, not_taken={"mcp": "it is deaf"})
+    assert apply(bare, LAUNCH, [MCP, ARGS]).skipped == (
+        ("facts", "tool takes no MCP server: it is deaf"),
+        ("thorough", "tool takes no arguments"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"args_at": 1, "not_taken": {"args": "why"}}, "a reason for args, which the adapter declares"),
+        ({"not_taken": {"arg": "why"}}, "not_taken has 'arg'; known: rules, mcp, settings, args"),
+    ],
+)
+def test_a_reason_that_explains_nothing_is_refused(fields: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        replace(BARE, **fields)
+
+
+def test_a_list_of_tables_gets_further_entries_and_a_list_of_words_none() -> None:
+    one = 'words = ["a"]\n[[servers]]\nname = "one"\n'
+    tool = replace(TOOL, settings=TOML)
+    launch = replace(LAUNCH, files={".tool/config.toml": one})
+    more = plugin("more", kind="settings", settings={"tool": {"servers": [{"name": "two"}]}})
+    words = plugin("words", kind="settings", settings={"tool": {"words": ["b"]}})
+    applied = apply(tool, launch, [more, words])
+    assert tomllib.loads(applied.launch.files[".tool/config.toml"]) == {
+        "words": ["a"],
+        "servers": [{"name": "one"}, {"name": "two"}],
+    }
+    assert applied.skipped == (("words", "it sets words, which is set already"),)
+
+
 @pytest.mark.parametrize(
     ("manifest", "reason"),
     [
@@ -120,7 +155,8 @@ def test_opencode_takes_rules_and_server_aider_the_rules() -> None:
     both = would_apply(opencode, [RULES, MCP])
     assert both.skipped == ()
     assert json.loads(both.launch.env["OPENCODE_CONFIG_CONTENT"])["mcp"]["facts"]["type"] == "local"
-    assert would_apply(aider, [RULES, MCP]).skipped == (("facts", "aider takes no MCP server"),)
+    why = "aider takes no MCP server: it offers its model no tools"
+    assert would_apply(aider, [RULES, MCP]).skipped == (("facts", why),)
 
 
 def test_aider_is_told_of_a_file_of_rules_where_there_is_one() -> None:
@@ -129,6 +165,24 @@ def test_aider_is_told_of_a_file_of_rules_where_there_is_one() -> None:
     assert "--read" not in aider.launch(context).argv
     argv = aider.launch(replace(context, rules="AGENTS.md")).argv
     assert argv[argv.index("--read") + 1] == "AGENTS.md"
+
+
+def test_letta_and_mini_are_given_the_text_of_the_rules() -> None:
+    text = 'Say "why" of {{ task }}.\\n'
+    context = LaunchContext(prompt="p", model="m", credential="c")
+    given = replace(context, rules="AGENTS.md", rules_text=text)
+    letta, mini = load_adapter(IMAGES, "letta-code"), load_adapter(IMAGES, "mini-swe-agent")
+    skill = letta.launch(given).files[".letta/skills/project-rules/SKILL.md"]
+    assert skill.endswith(f"\n---\n\n{text}")
+    argv = letta.launch(given).argv
+    assert argv[argv.index("--pre-load-skills") + 1] == "project-rules"
+    assert "project-rules" not in str(letta.launch(context))
+    [config] = mini.launch(given).files.values()
+    # The text is one string of the template's language, as of Python's.
+    shipped, said = json.loads(config)["agent"]["system_template"].split("\n\n", 1)
+    assert ast.literal_eval(said.removeprefix("{{ ").removesuffix(" }}")) == text
+    [config] = mini.launch(context).files.values()
+    assert json.loads(config) == {"agent": {"system_template": shipped}}
 
 
 @pytest.mark.parametrize(

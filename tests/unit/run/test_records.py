@@ -103,6 +103,7 @@ def test_of_an_mcp_server_it_says_whether_its_tools_reached_the_model(bench):
     assert said(call(0)) == {"facts": True, "broken": False, "careful": None}
     assert said() == {"facts": None, "broken": None, "careful": None}
     assert said(call(0), cli="aider") == {"facts": None, "broken": None, "careful": None}
+    assert said(call(0), cli="droid") == {"facts": True, "broken": None, "careful": None}
 
 
 def test_the_model_is_what_the_endpoint_named_and_only_if_it_named_one(bench):

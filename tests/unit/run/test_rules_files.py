@@ -34,6 +34,8 @@ def test_each_cli_gets_the_rules_under_its_own_name(
         (tmp_path / name).write_bytes(content)
     assert rules.files(tmp_path) == files
     assert rules.read_from(tmp_path) == read_from
+    found = files.get(read_from or "") or there.get(read_from or "") or b""
+    assert rules.text(tmp_path) == found.decode()
 
 
 def test_rules_are_part_of_what_was_there_before_and_of_no_grading(tmp_path: Path) -> None:
@@ -77,6 +79,7 @@ def server(name: str) -> Plugin:
     [
         ({"tools": [{"function": {"name": "facts_lookup"}}]}, True),
         ({"tools": [{"name": "mcp__facts__lookup"}]}, True),
+        ({"tools": [{"function": {"name": "facts-lookup"}}]}, True),
         ({"tools": [{"functionDeclarations": [{"name": "mcp_facts_lookup"}]}]}, True),
         ({"messages": [{"content": "these can be looked up:\nmcp__facts__lookup"}]}, True),
         ({"tools": [{"name": "artefacts_lookup"}, {"name": "facts"}]}, False),
