@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import socket
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
@@ -188,7 +189,8 @@ class ImageFacts:
     def place(self) -> Place:
         return Place(
             alone=True,
-            environment=self.env,
+            # An engine sets it in every container, and a CLI may tell its model which variables there are.
+            environment={"HOSTNAME": socket.gethostname(), **self.env},
             provenance=Provenance.of_build(self.cab_version, self.commit, self.dirty),
             cli_version=self.cli_version,
             weaknesses=("single container: the image cannot tell its own digest",),

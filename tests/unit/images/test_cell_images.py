@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import socket
 import subprocess
 import tarfile
 from pathlib import Path
@@ -142,6 +143,7 @@ def test_an_image_says_of_itself_what_run_cell_reads(repo: Path, tmp_path: Path)
     read = ImageFacts.read(tmp_path / "image.json")
     assert (read.cli, read.cli_version, read.parent_id) == ("agent", "1.2.3", "sha256:cc")
     assert read.env == {"PATH": "/usr/bin", "OPTS": "-a=b", "EMPTY": ""}
+    assert read.place.environment == {**read.env, "HOSTNAME": socket.gethostname()}, "as an engine has it"
     with tarfile.open(fileobj=io.BytesIO(made.context({}, {IMAGE_FILE: said}))) as tar:
         assert set(tar.getnames()) == {"Dockerfile", "cab/images/agent/adapter.py", IMAGE_FILE}
 
