@@ -5,7 +5,11 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+_PACKAGE = Path(__file__).resolve().parent
+_CARRIED = _PACKAGE / "carried"
+INSTALLED = _CARRIED.is_dir()
+"""Whether this cab came as a wheel: that carries CLIs' adapters, tasks and plugins, and makes no images."""
+ROOT = _CARRIED if INSTALLED else _PACKAGE.parent
 IMAGES = ROOT / "images"
 TASKS = ROOT / "tasks"
 PLUGINS = ROOT / "plugins"

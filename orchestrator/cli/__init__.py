@@ -32,6 +32,7 @@ COMMANDS = {
     "import": ("orchestrator.cli.import_cmd", "Import results that others published."),
     "images": ("orchestrator.cli.images_cmd", "Build and list the images, check them against their pins."),
     "run-cell": ("orchestrator.cli.run_cell_cmd", "Run one cell, inside a CLI's image."),
+    "check": ("orchestrator.cli.check_cmd", "Run one task with a CLI installed here, without Docker."),
     "doctor": ("orchestrator.cli.doctor_cmd", "Say what this machine has, lacks, and how to mend it."),
 }
 

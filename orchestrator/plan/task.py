@@ -137,7 +137,7 @@ class Solution(BaseModel):
         return {
             file.relative_to(root).as_posix(): file.read_text(encoding="utf-8")
             for file in sorted(root.rglob("*"))
-            if file.is_file()
+            if file.is_file() and "__pycache__" not in file.parts
         }
 
     def apply(self, workdir: Path) -> None:

@@ -333,13 +333,13 @@ def _tools(call: ModelCall, evidence: Evidence) -> str:
 def _print_provenance(out: Console, record: CellRecord) -> None:
     identity = record.identity
     out.print()
-    _field(
-        out,
-        "ran",
-        f"{identity.cli} {identity.cli_version} in {identity.container_image}, {identity.image_digest}",
-    )
-    _field(out, "graded in", f"{identity.verifier_digest}")
     isolation = record.isolation
+    if isolation is not None and isolation.containers == "none":
+        _field(out, "ran", f"{identity.cli} {identity.cli_version}, as it is installed on a machine")
+    else:
+        image = f"{identity.container_image}, {identity.image_digest}"
+        _field(out, "ran", f"{identity.cli} {identity.cli_version} in {image}")
+        _field(out, "graded in", f"{identity.verifier_digest}")
     if isolation is not None and isolation.containers != "separate":
         where = "one container" if isolation.containers == "single-container" else "no container"
         _field(out, "isolation", f"{where} for agent and grader, network {isolation.egress}")

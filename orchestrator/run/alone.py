@@ -9,9 +9,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import shutil
 import socket
-import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
@@ -38,6 +36,7 @@ from orchestrator.plan.spec import (
     StackSpec,
     SweepSpec,
 )
+from orchestrator.plan.task import Task
 from orchestrator.run.bench import Bench
 from orchestrator.run.cell import CellRun
 from orchestrator.run.grader import Grader
@@ -46,7 +45,7 @@ from orchestrator.run.records import record_of
 from orchestrator.run.start import Matrix
 from orchestrator.sandbox.inplace.limits import found_limits
 from orchestrator.sandbox.inplace.sandbox import InPlaceSandbox
-from orchestrator.sandbox.scratch import ScratchRoot
+from orchestrator.sandbox.scratch import ScratchRoot, scratch_alone
 from orchestrator.store.cells import CELL
 from orchestrator.store.evidence import save_evidence, save_facts
 from orchestrator.store.files import store_errors, write_durably
@@ -59,6 +58,11 @@ NOT_WRITABLE = (Path("/var/tmp"), Path("/run/lock"))
 """Directories that anybody may write to in an image, but nobody in a container of a sweep."""
 SCRATCH = "/var/tmp"
 """Not /tmp, which a command may write to."""
+REFERENCE = "reference"
+"""On a machine, the stage before the cell's own: whether the task can be graded there."""
+
+User = tuple[int, int]
+"""uid and gid."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +147,8 @@ class Place:
 
     `alone`: cab is root in a container that nothing else uses. `pin` and `tag` are the image that sweeps run,
     None on a machine. `environment` is what every command's begins with, `cli_version` the CLI's as it says
-    itself. `weaknesses` are reasons why no result from here is citable.
+    itself. `weaknesses` are reasons why no result from here is citable. `users` are those that agent and
+    verifier run as, None for the usual ones.
     """
 
     alone: bool
@@ -153,6 +158,7 @@ class Place:
     weaknesses: tuple[str, ...]
     pin: str | None = None
     tag: str | None = None
+    users: tuple[User, User] | None = None
 
 
 @dataclass(frozen=True)
@@ -224,6 +230,9 @@ def run_alone(
         _close_directories()
     with ExitStack() as stack:
         bench = _bench(stack, matrix, cell, asked, place)
+        if not place.alone:
+            on_stage(REFERENCE)
+            _check_grading(bench, matrix.tasks[cell.key.task])
         result = CellRun(bench, cell, evidence_dir, on_stage).run()
         record = record_of(bench, cell, result, ())
         save_evidence(evidence_dir, result.evidence)
@@ -233,24 +242,33 @@ def run_alone(
     return record
 
 
+def _check_grading(bench: Bench, task: Task) -> None:
+    """Before anything is spent: raises EnvironmentFault where this machine cannot grade the task."""
+    if not bench.grader.reference_passes(task):
+        raise EnvironmentFault(
+            "its hidden tests do not pass here on its own solution",
+            place=task.name,
+            mend="this machine's tools differ too much from those of cab's images: use Docker",
+        )
+
+
 def _bench(stack: ExitStack, matrix: Matrix, cell: PlannedCell, asked: Asked, place: Place) -> Bench:
     """The sandbox, scratch and gateway of one cell; `stack` ends all of it."""
     gateway = stack.enter_context(
         InsideGateway([asked.endpoint] if asked.endpoint else [], port=GATEWAY_PORT if place.alone else 0)
     )
     sandbox = InPlaceSandbox(alone=place.alone, port=gateway.port, environment=place.environment)
-    scratch = Path(tempfile.mkdtemp(prefix="cab-", dir=SCRATCH))
-    stack.callback(shutil.rmtree, scratch)
     # On a machine commands find their files by their path; where cab is root, they are another user's.
     mode = 0o711 if not place.alone and os.geteuid() == 0 else 0o700
-    scratch.chmod(mode)
+    scratch = stack.enter_context(scratch_alone(mode, SCRATCH))
     grader = Grader(
         sandbox,
-        ScratchRoot(scratch, bounds=False, mode=mode),
+        ScratchRoot(scratch / "cells", bounds=False, mode=mode),
         place.pin,
         matrix.sweep_id,
         matrix.sweep_id,
         matrix.spec.limits.resolve(),
+        *(place.users or ()),
     )
     stack.enter_context(closing(grader))
     cli = cell.key.cli

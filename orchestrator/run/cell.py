@@ -30,7 +30,6 @@ from orchestrator.plan.stack import apply
 from orchestrator.run import home
 from orchestrator.run.bench import Bench
 from orchestrator.run.collect import cli_usage, documents, write_manifest
-from orchestrator.run.grader import agent_user
 from orchestrator.run.outcome import (
     CLI_NOT_STARTED,
     REPLAY_DIFFERS,
@@ -169,7 +168,7 @@ class CellRun:
 
     def _stages(self, tracer: CellTracer) -> Outcome:
         grader, limits = self.bench.grader, self.bench.grader.limits
-        with grader.scratch.cell(limits.scratch_bytes, limits.scratch_inodes, agent_user()[0]) as scratch:
+        with grader.scratch.cell(limits.scratch_bytes, limits.scratch_inodes, grader.agent[0]) as scratch:
             self._bounded = scratch.bounded
             with self._stage(tracer, Kind.TASK_SETUP):
                 self._set_up(scratch.path)
@@ -191,7 +190,7 @@ class CellRun:
 
     def _set_up(self, scratch: Path) -> None:
         """Lay out the workdir, owned by the agent's user, and the run directory."""
-        copy_tree(self._template().path, scratch / "workdir", agent_user())
+        copy_tree(self._template().path, scratch / "workdir", self.bench.grader.agent)
         (scratch / "run").mkdir()
         if self._adapter.needs_solution:
             copy_tree(self._task.solution_dir, scratch / "solution")
@@ -215,7 +214,7 @@ class CellRun:
         with tracer.span(APPLIED_PLUGINS, Kind.TOOL_CALL) as span:
             applied = apply(self._adapter, self._adapter.launch(context), self._plugins)
             lay_plugins(scratch / "run", applied.plugins)
-            home.lay(scratch / "home", applied.launch.files, agent_user())
+            home.lay(scratch / "home", applied.launch.files, self.bench.grader.agent)
             tracer.set(span, **said_of(self.cell.key.cli, applied, len(self._plugins)))
         return applied.launch
 
@@ -295,7 +294,7 @@ class CellRun:
             argv=launch.argv,
             env={**CONTAINER_ENV, "HOME": cli_home, **launch.env},
             workdir=WORKDIR,
-            user=agent_user(),
+            user=self.bench.grader.agent,
             mounts=tuple(mounts),
             run_dir=scratch / "run",
             time_limit_s=self.bench.timeout_s or self._task.agent_timeout_s,
@@ -310,7 +309,7 @@ class CellRun:
         return CellRoute(
             cell_id=self.cell.cell_id,
             socket=scratch / "run" / "model.sock",
-            socket_owner=agent_user(),
+            socket_owner=self.bench.grader.agent,
             credential=self._credential,
             model=self.cell.model,
             endpoint=self.cell.endpoint,

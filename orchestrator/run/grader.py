@@ -15,7 +15,7 @@ from secrets import token_hex
 
 from orchestrator.plan.task import Task
 from orchestrator.run.stack import Rules
-from orchestrator.run.verify import OnStart, Verifier
+from orchestrator.run.verify import OnStart, Verifier, verifier_user
 from orchestrator.run.workdir import Classifier, Difference, Template, compare, copy_tree, scan
 from orchestrator.sandbox.contract import Limits, Sandbox
 from orchestrator.sandbox.scratch import ScratchRoot
@@ -41,7 +41,7 @@ class Grader:
     """Used by all threads of a run.
 
     `base` is the pinned base image, None where nothing is pinned; `owner` a token of whatever this run
-    belongs to.
+    belongs to; `agent` and `verifier` are the users that the one's and the other's commands run as.
     """
 
     sandbox: Sandbox
@@ -50,6 +50,8 @@ class Grader:
     sweep_id: str
     owner: str
     limits: Limits = field(default_factory=Limits)
+    agent: tuple[int, int] = field(default_factory=agent_user)
+    verifier: tuple[int, int] = field(default_factory=verifier_user)
     _templates: dict[tuple[str, tuple[tuple[str, bytes], ...]], Template] = field(default_factory=dict)
     _references: dict[str, bool] = field(default_factory=dict)
     _asking: dict[str, threading.Lock] = field(default_factory=dict)
@@ -88,7 +90,7 @@ class Grader:
         output.mkdir()
         try:
             with self._own_scratch() as scratch:
-                verifier = Verifier(self.sandbox, self.base, self.limits, self.labels(cell_id))
+                verifier = Verifier(self.sandbox, self.base, self.limits, self.labels(cell_id), self.verifier)
                 return verifier.verify(
                     task, self.template(task), workdir, difference, scratch, output, on_start
                 )

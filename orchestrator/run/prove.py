@@ -15,7 +15,7 @@ from orchestrator.fleet import Fleet
 from orchestrator.paths import IMAGES_LOCK, INIT_BINARY
 from orchestrator.plan.proof import Proof, check_files, derive
 from orchestrator.plan.task import Solution, Task
-from orchestrator.run.grader import Grader, agent_user
+from orchestrator.run.grader import Grader
 from orchestrator.run.pins import BASE, resolve
 from orchestrator.run.workdir import Classifier, compare, copy_tree, scan
 from orchestrator.sandbox.contract import ContainerSpec, Mount
@@ -63,9 +63,9 @@ def _grader(base: str) -> Iterator[Grader]:
 def _verify(grader: Grader, task: Task, solution: Solution | None) -> Verification:
     """Run a solution's solve.sh where an agent would work (None: do nothing), and verify what it leaves."""
     template, limits = grader.template(task), grader.limits
-    with grader.scratch.cell(limits.scratch_bytes, limits.scratch_inodes, agent_user()[0]) as scratch:
+    with grader.scratch.cell(limits.scratch_bytes, limits.scratch_inodes, grader.agent[0]) as scratch:
         workdir = scratch.path / "workdir"
-        copy_tree(template.path, workdir, agent_user())
+        copy_tree(template.path, workdir, grader.agent)
         if solution is not None:
             _solve(grader, solution, scratch.path)
         difference = compare(template, workdir, scan(workdir), Classifier(template.path))
@@ -82,7 +82,7 @@ def _solve(grader: Grader, solution: Solution, scratch: Path) -> None:
             argv=("sh", f"{SOLUTION}/solve.sh"),
             env={"HOME": "/tmp", "LANG": "C.UTF-8"},
             workdir=WORKDIR,
-            user=agent_user(),
+            user=grader.agent,
             mounts=(
                 Mount(scratch / "workdir", WORKDIR, read_only=False),
                 Mount(scratch / "solution", SOLUTION),

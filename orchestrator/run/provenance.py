@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator import __version__
-from orchestrator.paths import ROOT
+from orchestrator.paths import INSTALLED, ROOT
 
 USED = ("images", "orchestrator", "scorers", "tasks")
 """Directories whose files decide results, whether git knows them or not."""
@@ -34,7 +34,8 @@ class Provenance:
     @classmethod
     def read(cls, root: Path = ROOT) -> Provenance:
         """Read it off this machine and checkout."""
-        commit = _git(root, "rev-parse", "HEAD")
+        # What an installed cab lies in may be somebody else's checkout.
+        commit = None if INSTALLED else _git(root, "rev-parse", "HEAD")
         return cls.of_build(__version__, commit, _dirty(root) if commit else None)
 
     @classmethod

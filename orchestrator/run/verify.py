@@ -12,7 +12,7 @@ import os
 import shlex
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -21,7 +21,7 @@ from orchestrator.adapter import WORKDIR
 from orchestrator.paths import IMAGES
 from orchestrator.plan.task import Task
 from orchestrator.run.hostile import read
-from orchestrator.run.workdir import Difference, Template, give, rebuild
+from orchestrator.run.workdir import WITHOUT_BYTE_CODE, Difference, Template, give, rebuild
 from orchestrator.sandbox.contract import (
     ContainerEnd,
     ContainerSpec,
@@ -62,12 +62,13 @@ def verifier_user() -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Verifier:
-    """Where verifications run: the pinned image, its limits and the sandbox."""
+    """Where verifications run: the pinned image, its limits, the sandbox, and the user that tests run as."""
 
     sandbox: Sandbox
     image_id: str | None
     limits: Limits
     labels: dict[str, str]
+    user: tuple[int, int] = field(default_factory=verifier_user)
 
     def verify(
         self,
@@ -86,7 +87,6 @@ class Verifier:
         What would take more than half of the scratch is not graded. Raises CellFault when the container could
         not be run.
         """
-        user = verifier_user()
         graded, tests, logs, run_dir = (scratch / part for part in ("workdir", "tests", "logs", "run"))
         left_out = rebuild(
             template,
@@ -97,11 +97,11 @@ class Verifier:
             max_bytes=self.limits.scratch_bytes // 2,
             max_files=self.limits.scratch_inodes // 2,
         )
-        shutil.copytree(task.tests_dir, tests)
+        shutil.copytree(task.tests_dir, tests, ignore=WITHOUT_BYTE_CODE)
         for directory in (logs, run_dir):
             directory.mkdir()
         for directory in (graded, logs):
-            give(directory, user)
+            give(directory, self.user)
         mounts = (
             Mount(graded, WORKDIR, read_only=False),
             Mount(tests, TESTS),
@@ -110,10 +110,10 @@ class Verifier:
         spec = ContainerSpec(
             name=f"cab-{token_hex(6)}",
             image_id=self.image_id,
-            argv=("sh", f"{self.sandbox.inside(mounts[1])}/test.sh"),
-            env={"HOME": "/tmp", "LANG": "C.UTF-8"} | self._elsewhere(mounts, run_dir),
+            argv=(*self._with_cab_tests(mounts, run_dir), "sh", f"{self.sandbox.inside(mounts[1])}/test.sh"),
+            env={"HOME": "/tmp", "LANG": "C.UTF-8"},
             workdir=WORKDIR,
-            user=user,
+            user=self.user,
             mounts=mounts,
             run_dir=run_dir,
             time_limit_s=task.verifier_timeout_s,
@@ -126,11 +126,13 @@ class Verifier:
             found = found.model_copy(update={"stderr_tail": note + found.stderr_tail})
         return found
 
-    def _elsewhere(self, mounts: tuple[Mount, ...], run_dir: Path) -> dict[str, str]:
-        """Where nothing is at its target: a `cab-tests` for the test script that knows where all is."""
+    def _with_cab_tests(self, mounts: tuple[Mount, ...], run_dir: Path) -> tuple[str, ...]:
+        """Where nothing is at its target: what puts a `cab-tests` that knows where all is on the PATH of the
+        command after it.
+        """
         workdir, tests, logs = map(self.sandbox.inside, mounts)
         if workdir == WORKDIR:
-            return {}
+            return ()
         shutil.copytree(CAB_TESTS, run_dir / CAB_TESTS.name)
         options = shlex.join(["--workdir", workdir, "--tests", tests, "--logs", logs])
         program = run_dir / "cab-tests"
@@ -139,7 +141,7 @@ class Verifier:
             f'exec python3 -I -B {shlex.quote(str(run_dir / CAB_TESTS.name))} "$kind" {options} "$@"\n'
         )
         program.chmod(0o755)
-        return {"PATH": f"{run_dir}:{os.environ.get('PATH', os.defpath)}"}
+        return ("sh", "-c", 'PATH="$1:$PATH"; export PATH; shift; exec "$@"', "sh", str(run_dir))
 
     def _run(self, spec: ContainerSpec, output: Path, on_start: OnStart | None) -> ContainerEnd:
         captures = [

@@ -56,6 +56,9 @@ GENERATED_GLOBS = (
 """Build outputs of the supported languages; a task's own .gitignore adds to them. A directory that is named
 `target` elsewhere than at the top may as well hold sources."""
 
+WITHOUT_BYTE_CODE = shutil.ignore_patterns("__pycache__")
+"""For copies of a task's files: byte-code of a local run, or of whatever installed cab, is none of them."""
+
 GIT_ENV = {
     "PATH": os.defpath,
     "HOME": "/nonexistent",
@@ -183,7 +186,7 @@ class Template:
     @classmethod
     def make(cls, workdir: Path, path: Path, files: Mapping[str, bytes] = MappingProxyType({})) -> Template:
         """Lay the task's workdir out at `path` (which must not exist), with `files` in it, and commit it."""
-        shutil.copytree(workdir, path, symlinks=True)
+        shutil.copytree(workdir, path, symlinks=True, ignore=WITHOUT_BYTE_CODE)
         for name, content in files.items():
             (path / name).parent.mkdir(parents=True, exist_ok=True)
             (path / name).write_bytes(content)

@@ -15,6 +15,7 @@ import os
 import secrets
 import stat
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -167,6 +168,53 @@ class ScratchRoot:
                     )
                 unfinished.rename(template)
         return template
+
+
+@contextmanager
+def scratch_alone(mode: int = 0o700, above: str = "/var/tmp") -> Iterator[Path]:
+    """A directory in `above`, or in CAB_SCRATCH, for a cell without a sweep; it goes on the way out with all
+    it holds. What this user's dead processes left of theirs goes first.
+
+    Raises EnvironmentFault where it cannot be made.
+    """
+    prefix, place = f"cab-alone-{os.geteuid()}-", Path(os.environ.get("CAB_SCRATCH") or above)
+    try:
+        for dead in sorted(place.glob(f"{prefix}*")):
+            _remove_dead(dead)
+        directory, lock = _made_and_locked(place, prefix)
+    except OSError as error:
+        mend = "set CAB_SCRATCH to another directory"
+        raise EnvironmentFault(f"no scratch: {error.strerror}", place=str(place), mend=mend) from error
+    try:
+        directory.chmod(mode)
+        yield directory
+    finally:
+        _dismantle(directory)
+        os.close(lock)
+
+
+def _made_and_locked(above: Path, prefix: str) -> tuple[Path, int]:
+    """A new directory and its lock. Another process may take it for a dead one's until it is locked."""
+    while True:
+        directory = Path(tempfile.mkdtemp(prefix=prefix, dir=above))
+        lock = _try_lock(directory)
+        if lock is not None:
+            if directory.exists():
+                return directory, lock
+            os.close(lock)
+
+
+def _remove_dead(directory: Path) -> None:
+    """Remove a directory of this user's whose process has died."""
+    found = directory.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        return
+    lock = _try_lock(directory)
+    if lock is not None:
+        try:
+            _dismantle(directory)
+        finally:
+            os.close(lock)
 
 
 def _try_lock(directory: Path) -> int | None:

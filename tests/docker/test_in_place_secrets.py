@@ -98,7 +98,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
         "out": "/out",
     }
     volumes = [word for file, target in mounts.items() for word in ("-v", f"{place / file}:{target}")]
-    image = os.environ.get("CAB_TEST_CELL_IMAGE") or load_lock(REPO / "images.lock").image("noop").cell
+    image = os.environ.get("CAB_TEST_CELL_IMAGE") or load_lock(REPO / "images.lock").image("noop+cell").id
     cell = ["run-cell", "--tui", "noop", "--model", "vendor/model", "--task", TASK, "--json"]
     environment = ["-e", f"CAB_KEY={marks['key']}", "-e", "CAB_ENDPOINT=http://127.0.0.1:9/v1"]
     running = subprocess.Popen(

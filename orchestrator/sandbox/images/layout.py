@@ -11,6 +11,7 @@ from pathlib import Path
 
 from orchestrator import paths
 from orchestrator.fleet import Fleet
+from orchestrator.sandbox.images.lock import check_checkout
 from orchestrator.sandbox.images.recipe import BASE, Recipe, load_recipes
 
 
@@ -20,6 +21,10 @@ class Layout:
 
     repo: Path = paths.ROOT
     elsewhere: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Raises EnvironmentFault where there is no checkout."""
+        check_checkout()
 
     @property
     def images(self) -> Path:

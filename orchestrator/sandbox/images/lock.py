@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from orchestrator.adapter import Adapter
 from orchestrator.errors import EnvironmentFault
+from orchestrator.paths import INSTALLED
 
 MEND = "run `cab images build`"
 PIN_REPOSITORY = "cab/pin"
@@ -120,7 +121,8 @@ class Finding:
 
 
 def load_lock(path: Path) -> Lock:
-    """Read images.lock. Raises EnvironmentFault when it is missing or cannot be read."""
+    """Read images.lock. Raises EnvironmentFault where it is missing or unreadable, or cab came as a wheel."""
+    check_checkout()
     try:
         return Lock.model_validate_json(path.read_bytes())
     except FileNotFoundError:
@@ -133,8 +135,20 @@ def load_lock(path: Path) -> Lock:
         ) from None
 
 
+def check_checkout() -> None:
+    """Raises EnvironmentFault where this cab came as a wheel, of which no image is built."""
+    if INSTALLED:
+        raise EnvironmentFault(
+            "this cab was installed from a wheel, and images are built in a checkout of its repository",
+            mend="run `make setup` in one, and cab there; `cab check` needs no image",
+        )
+
+
 def known_lock(path: Path) -> Lock:
-    """images.lock, empty where no image was built yet. Raises EnvironmentFault when it cannot be read."""
+    """images.lock, empty where no image was built yet. Raises EnvironmentFault when it cannot be read, or cab
+    came as a wheel.
+    """
+    check_checkout()
     return load_lock(path) if path.exists() else Lock()
 
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 24, 38
+PR_SET_PDEATHSIG, PR_CAPBSET_DROP = 1, 24
+PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
 LAST_CAPABILITY = 63
 OOM_SCORE = "500"
 """When memory runs out the command's processes go first: who tells the tale has to stay."""
@@ -122,6 +123,8 @@ def become(order: Order, rules: int | None) -> None:
         os.setresgid(gid, gid, gid)
         os.setresuid(uid, uid, uid)
     prctl(PR_SET_NO_NEW_PRIVS, 1)
+    # After the change of user, which clears it. A supervisor of the same user might be killed.
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if rules is not None:
         _call(_RESTRICT_SELF, rules, 0)
     os.chdir(order.cwd)

@@ -46,7 +46,8 @@ class InPlaceSandbox:
 
     With `alone`, cab is root in a container that nothing else runs in: mounts are moved to their targets,
     and all that a command's uid left is removed when it has ended. Without, on a machine, targets are called
-    by their sources, and only what the command started is ended.
+    by their sources (a variable that names one, too), /tmp is a directory in `run_dir` for whoever heeds
+    TMPDIR, and only what the command started is ended.
 
     `port` is the gateway's, the only one that a command with `model_socket` may connect to where the kernel
     has Landlock; any other command connects nowhere. `environment` is what every command's begins with.
@@ -97,6 +98,11 @@ class InPlaceSandbox:
         Raises CellFault("engine"), NotStarted where the command is the cause, EnvironmentFault where a target
         is taken, and what `sink` or `on_start` raise; then nothing of the command runs.
         """
+        if not self._alone:
+            tmp = _tmp_of(spec)
+            tmp.mkdir(exist_ok=True)
+            if os.geteuid() == 0:
+                os.chown(tmp, *spec.user)
         with self._mounted(spec), self._swept(spec.user[0]):
             run = _Run(spec, self._order(spec))
             try:
@@ -109,19 +115,28 @@ class InPlaceSandbox:
 
     @contextmanager
     def _swept(self, uid: int) -> Iterator[None]:
-        """Leave nothing of the uid's in directories that another's command looks at."""
+        """Leave nothing of the uid's in directories that others look at, as far as the uid is not cab's own
+        and all that is new there, where nobody else is.
+        """
         before = listed(SHARED_DIRS) if self._alone else {}
         try:
             yield
         finally:
+            if not self._alone and uid != os.geteuid():
+                before = listed(SHARED_DIRS)
             remove_new(before, uid)
 
     def _order(self, spec: ContainerSpec) -> Order:
         places = {mount.target: self.inside(mount) for mount in spec.mounts}
         writable = [self.inside(mount) for mount in spec.mounts if not mount.read_only]
+        env = {**self._environment, **spec.env}
+        if not self._alone:
+            places["/tmp"] = str(_tmp_of(spec))
+            writable.append(places["/tmp"])
+            env = {name: places.get(value, value) for name, value in env.items()} | {"TMPDIR": places["/tmp"]}
         return Order(
             argv=list(spec.argv),
-            env={**self._environment, **spec.env},
+            env=env,
             cwd=places.get(spec.workdir, spec.workdir),
             user=spec.user,
             limit_s=spec.time_limit_s,
@@ -185,6 +200,8 @@ class _Run(Steered):
                     pass_fds=(its.fileno(),),
                     env={},
                     cwd="/",
+                    # What a terminal sends to all of a job, as Ctrl-C, is for cab, which ends this in order.
+                    start_new_session=True,
                 )
             except OSError as error:
                 raise CellFault("engine", f"cannot start: {error.strerror}", place=self._spec.name) from error
@@ -208,6 +225,11 @@ class _Run(Steered):
 
     def _broken(self) -> CellFault:
         return CellFault("engine", "the command's supervisor ended before it", place=self._spec.name)
+
+
+def _tmp_of(spec: ContainerSpec) -> Path:
+    """What stands for /tmp on a machine."""
+    return spec.run_dir / "tmp"
 
 
 def _pipes() -> tuple[dict[int, str], tuple[int, int, int]]:

@@ -21,14 +21,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from orchestrator.sandbox.inplace.confine import Order, become, prctl, remove_ipc, ruleset
+from orchestrator.sandbox.inplace.confine import (
+    PR_SET_CHILD_SUBREAPER,
+    Order,
+    become,
+    prctl,
+    remove_ipc,
+    ruleset,
+)
 
 CONTROL_LOST, UNFIT = 10, 12
 BYE_S = 5.0
 BROOM_UID = 65533
 """Nobody's. A process whose real and saved uid it is cannot be signalled by the uid that it acts as."""
 
-PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
+PR_SET_DUMPABLE = 4
 OOM_COUNTERS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
 
 

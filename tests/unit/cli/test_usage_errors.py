@@ -40,8 +40,8 @@ def err(capsys, monkeypatch):
         ),
         (
             ["zz"],
-            "cab: no such command 'zz'; known: sweep, cell, task, model, import, images, run-cell, doctor "
-            "(see cab --help)\n",
+            "cab: no such command 'zz'; known: sweep, cell, task, model, import, images, run-cell, check, "
+            "doctor (see cab --help)\n",
         ),
     ],
 )

@@ -53,7 +53,7 @@ def test_a_cell_is_run_verified_scored_and_stored(fleet: Fleet, evidence: Path) 
     stages: list[str] = []
     asked = Asked("hello", "embedded/reference", TASK, run=3, fleet=fleet)
     record = run_alone(asked, PLACE, evidence, on_stage=stages.append)
-    assert stages == ["task_setup", "adapter_run", "collect", "verify", "score"]
+    assert stages == ["reference", "task_setup", "adapter_run", "collect", "verify", "score"]
     assert (record.outcome.name, record.scores["pass_rate"]["pass"]) == ("completed", 1)
     assert read_cell(evidence) == record
     assert load_evidence(evidence).calls

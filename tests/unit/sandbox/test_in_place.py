@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
 import tempfile
 import threading
 import time
@@ -109,7 +110,7 @@ def test_a_command_gets_what_it_is_given_and_nothing_else(place: Place) -> None:
     lines = place.output["stdout"].decode().split()
     assert {"GIVEN=yes", str(place.root)} <= set(lines)
     names = {line.partition("=")[0] for line in lines if "=" in line}
-    assert names <= {"GIVEN", "PATH", "PWD", "_", "SHLVL", "OLDPWD"}
+    assert names <= {"GIVEN", "PATH", "TMPDIR", "PWD", "_", "SHLVL", "OLDPWD"}
     assert [line for line in lines if line.isdigit()] == ["0", "1", "2", "3"]  # 3 is what ls reads
 
 
@@ -280,3 +281,23 @@ def test_targets_are_called_by_their_sources_on_a_machine(tmp_path: Path) -> Non
         alone: InPlaceSandbox(alone=alone, port=1, environment={}).inside(mount) for alone in (True, False)
     }
     assert found == {True: "/workdir", False: str(tmp_path)}
+
+
+def test_what_a_terminal_sends_to_a_job_is_not_sent_to_the_supervisor(place: Place) -> None:
+    place.shell("ps -o sid= -p $PPID")
+    assert int(place.output["stdout"]) not in (0, os.getsid(0))
+
+
+@pytest.mark.parametrize("landlock", [0, pytest.param(None, marks=needs_landlock)])
+def test_the_environment_of_others_of_the_same_user_is_closed_by_landlock(
+    place: Place, landlock: int | None
+) -> None:
+    user = OWN if OWN[0] else (61234, 61234)
+    changes = {"user": user[0], "group": user[1], "extra_groups": []} if OWN[0] == 0 else {}
+    with subprocess.Popen(["sleep", "60"], env={"SECRET": "telltale"}, **changes) as other:  # type: ignore[call-overload]
+        try:
+            place.landlock = landlock
+            place.shell(f"cat /proc/{other.pid}/environ", user=user, workdir="/")
+        finally:
+            other.kill()
+    assert (place.output.get("stdout") == b"SECRET=telltale\0") is (landlock == 0)
