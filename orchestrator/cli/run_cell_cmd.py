@@ -53,7 +53,8 @@ def run_cell(out: Path | None, as_json: bool, **values: Any) -> None:
     with ExitStack() as stack:
         given = _out(stack, out, "~".join(cell.key.path().parts))
         evidence = Path(stack.enter_context(TemporaryDirectory(prefix="cab-evidence-", dir=SCRATCH)))
-        record = run_alone(asked, image.place, evidence, on_stage=_say)
+        hidden = given.hidden() if given else None
+        record = run_alone(asked, image.place, evidence, on_stage=_say, hidden=hidden)
         kept, fault = None, None
         try:
             kept = given.give(evidence) if given else None
