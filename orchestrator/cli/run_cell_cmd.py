@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli.cell_options import asked_of, cell_options, hosted
+from orchestrator.cli.cell_options import asked_of, cell_options, check_key, hosted
 from orchestrator.cli.options import json_option
 from orchestrator.errors import EnvironmentFault, InputError, StoreError
 from orchestrator.paths import IMAGE_FILE
@@ -106,6 +106,7 @@ def _endpoint(key: str, values: dict[str, Any]) -> Endpoint:
     if not re.match(r"https?://[^/]", url):
         mend = "give the base URL of the model's endpoint"
         raise InputError("is no http:// or https:// URL", place=ENDPOINT, mend=mend)
+    check_key(key, KEY)
     if not key:
         click.echo(f"cab: {KEY} is not set: none is sent", err=True)
     return Endpoint(name="endpoint", base_url=url, key=key, wire=values["wire"])
