@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli.cell_options import asked_of, cell_options, hosted
+from orchestrator.cli.cell_options import asked_of, cell_options, check_key, hosted
 from orchestrator.cli.options import json_option
 from orchestrator.errors import EnvironmentFault, InputError, StoreError
 from orchestrator.paths import IMAGE_FILE
@@ -53,7 +53,8 @@ def run_cell(out: Path | None, as_json: bool, **values: Any) -> None:
     with ExitStack() as stack:
         given = _out(stack, out, "~".join(cell.key.path().parts))
         evidence = Path(stack.enter_context(TemporaryDirectory(prefix="cab-evidence-", dir=SCRATCH)))
-        record = run_alone(asked, image.place, evidence, on_stage=_say)
+        hidden = given.hidden() if given else None
+        record = run_alone(asked, image.place, evidence, on_stage=_say, hidden=hidden)
         kept, fault = None, None
         try:
             kept = given.give(evidence) if given else None
@@ -105,6 +106,7 @@ def _endpoint(key: str, values: dict[str, Any]) -> Endpoint:
     if not re.match(r"https?://[^/]", url):
         mend = "give the base URL of the model's endpoint"
         raise InputError("is no http:// or https:// URL", place=ENDPOINT, mend=mend)
+    check_key(key, KEY)
     if not key:
         click.echo(f"cab: {KEY} is not set: none is sent", err=True)
     return Endpoint(name="endpoint", base_url=url, key=key, wire=values["wire"])

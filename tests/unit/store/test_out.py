@@ -79,6 +79,17 @@ def test_a_place_that_is_none_is_told(tmp_path: Path) -> None:
         Out(tmp_path / "nowhere", "cell")
 
 
+def test_what_cannot_be_hidden_from_an_agent_is_refused(above: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Out(above, "cell") as out:
+        monkeypatch.setattr("orchestrator.store.out.landlock_version", lambda: 1)
+        assert out.hidden() == above
+        (above / "older").mkdir()
+        with pytest.raises(EnvironmentFault, match="could read what is in it"):
+            out.hidden()
+        monkeypatch.setattr("orchestrator.store.out.landlock_version", lambda: 2)
+        assert out.hidden() == above
+
+
 def test_nothing_is_left_of_a_cell_that_came_to_nothing(above: Path) -> None:
     with pytest.raises(KeyboardInterrupt), Out(above, "cell"):
         raise KeyboardInterrupt
