@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 KEY, ENDPOINT = "CAB_KEY", "CAB_ENDPOINT"
 OUT = Path("/out")
+CAPABILITIES = {"CHOWN": 0, "DAC_OVERRIDE": 1, "FOWNER": 3, "KILL": 5, "SETGID": 6, "SETUID": 7, "SETPCAP": 8}
+"""By which root lays out files for the agent and the grader, becomes them, and ends them."""
 
 
 @click.command("run-cell")
@@ -92,7 +94,16 @@ def _image(cli: str) -> ImageFacts:
     if os.statvfs("/").f_flag & os.ST_RDONLY:
         mend = "leave --read-only out of docker run"
         raise EnvironmentFault("the root file system is read-only", place="/", mend=mend)
+    if missing := missing_capabilities(Path("/proc/self/status").read_text("ascii", "replace")):
+        mend = "leave --cap-drop out of docker run, or give these back with --cap-add"
+        raise EnvironmentFault(f"root lacks {', '.join(missing)}", place="capabilities", mend=mend)
     return image
+
+
+def missing_capabilities(status: str) -> list[str]:
+    """Which of CAPABILITIES a process lacks, by its `/proc/<pid>/status`."""
+    held = next((int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:")), 0)
+    return [name for name, bit in CAPABILITIES.items() if not held >> bit & 1]
 
 
 def _endpoint(key: str, values: dict[str, Any]) -> Endpoint:

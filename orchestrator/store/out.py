@@ -49,6 +49,8 @@ class Out:
             ) from None
 
     def _make(self, name: str) -> int:
+        with suppress(OSError):  # of a run that was killed: it holds nothing
+            os.rmdir(name, dir_fd=self._above)
         os.mkdir(name, 0o700, dir_fd=self._above)
         return os.open(name, _DIRECTORY, dir_fd=self._above)
 

@@ -70,8 +70,15 @@ def test_a_link_to_a_file_is_not_written_through(above: Path, evidence: Path, tm
 
 def test_an_older_cell_is_not_written_over(above: Path) -> None:
     (above / "cell").mkdir()
+    (above / "cell" / "cell.json").touch()
     with pytest.raises(EnvironmentFault, match=r"cell is there already.*--run"):
         Out(above, "cell")
+
+
+def test_what_a_killed_run_left_empty_is_taken(above: Path, evidence: Path) -> None:
+    (above / "cell").mkdir()
+    with Out(above, "cell") as out:
+        assert out.give(evidence) == above / "cell"
 
 
 def test_a_place_that_is_none_is_told(tmp_path: Path) -> None:
