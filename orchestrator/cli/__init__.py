@@ -84,6 +84,8 @@ def main(args: list[str] | None = None) -> NoReturn:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, interrupted)
     try:
+        # An image's entry blocks them, so that none is lost before this.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
         # Standalone, click would end an interrupted command with 1.
         sys.exit(cab.main(args=args, prog_name="cab", standalone_mode=False))
     except click.UsageError as error:
@@ -92,7 +94,7 @@ def main(args: list[str] | None = None) -> NoReturn:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         sys.exit(INTERRUPTED)
     except CabError as error:
         if interrupted.seen:

@@ -87,6 +87,13 @@ def hosted(model: str) -> bool:
     return model != "none" and not model.startswith(EMBEDDED)
 
 
+def check_key(key: str, place: str) -> None:
+    """Raises InputError, which does not repeat the key, where no HTTP header can carry it."""
+    if not (key.isascii() and key.isprintable()):
+        thing = "the key holds a line end, or another character that no HTTP header can carry"
+        raise InputError(thing, place=place, mend="set it to the key alone")
+
+
 def asked_of(values: dict[str, Any], endpoint: Endpoint | None) -> Asked:
     """The cell that the options ask for. Raises InputError that names the option."""
     from pydantic import ValidationError

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import click
 
 from orchestrator.cli.cell_options import asked_of, cell_options, hosted
+from orchestrator.cli.cell_options import check_key as check_sendable
 from orchestrator.cli.options import images_dir_option, json_option
 from orchestrator.errors import InputError
 
@@ -97,6 +98,7 @@ def _key(name: str | None) -> str:
     if not key:
         mend = "export it, or give the name of the variable that holds the key"
         raise InputError("no such variable is set", place=f"--key-env {name}", mend=mend)
+    check_sendable(key, f"--key-env {name}")
     return key
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli.cell_options import asked_of, cell_options, hosted
+from orchestrator.cli.cell_options import asked_of, cell_options, check_key, hosted
 from orchestrator.cli.options import json_option
 from orchestrator.errors import EnvironmentFault, InputError, StoreError
 from orchestrator.paths import IMAGE_FILE
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 KEY, ENDPOINT = "CAB_KEY", "CAB_ENDPOINT"
 OUT = Path("/out")
+CAPABILITIES = {"CHOWN": 0, "DAC_OVERRIDE": 1, "FOWNER": 3, "KILL": 5, "SETGID": 6, "SETUID": 7, "SETPCAP": 8}
+"""By which root lays out files for the agent and the grader, becomes them, and ends them."""
 
 
 @click.command("run-cell")
@@ -53,7 +55,8 @@ def run_cell(out: Path | None, as_json: bool, **values: Any) -> None:
     with ExitStack() as stack:
         given = _out(stack, out, "~".join(cell.key.path().parts))
         evidence = Path(stack.enter_context(TemporaryDirectory(prefix="cab-evidence-", dir=SCRATCH)))
-        record = run_alone(asked, image.place, evidence, on_stage=_say)
+        hidden = given.hidden() if given else None
+        record = run_alone(asked, image.place, evidence, on_stage=_say, hidden=hidden)
         kept, fault = None, None
         try:
             kept = given.give(evidence) if given else None
@@ -91,7 +94,16 @@ def _image(cli: str) -> ImageFacts:
     if os.statvfs("/").f_flag & os.ST_RDONLY:
         mend = "leave --read-only out of docker run"
         raise EnvironmentFault("the root file system is read-only", place="/", mend=mend)
+    if missing := missing_capabilities(Path("/proc/self/status").read_text("ascii", "replace")):
+        mend = "leave --cap-drop out of docker run, or give these back with --cap-add"
+        raise EnvironmentFault(f"root lacks {', '.join(missing)}", place="capabilities", mend=mend)
     return image
+
+
+def missing_capabilities(status: str) -> list[str]:
+    """Which of CAPABILITIES a process lacks, by its `/proc/<pid>/status`."""
+    held = next((int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:")), 0)
+    return [name for name, bit in CAPABILITIES.items() if not held >> bit & 1]
 
 
 def _endpoint(key: str, values: dict[str, Any]) -> Endpoint:
@@ -105,6 +117,7 @@ def _endpoint(key: str, values: dict[str, Any]) -> Endpoint:
     if not re.match(r"https?://[^/]", url):
         mend = "give the base URL of the model's endpoint"
         raise InputError("is no http:// or https:// URL", place=ENDPOINT, mend=mend)
+    check_key(key, KEY)
     if not key:
         click.echo(f"cab: {KEY} is not set: none is sent", err=True)
     return Endpoint(name="endpoint", base_url=url, key=key, wire=values["wire"])

@@ -216,9 +216,11 @@ def run_alone(
     evidence_dir: Path,
     *,
     on_stage: Callable[[str], None] = lambda _: None,
+    hidden: Path | None = None,
 ) -> CellRecord:
     """Run the cell once and write its record with all evidence into the empty directory `evidence_dir`, in
-    the store's form. `on_stage` is told each stage that begins.
+    the store's form. `on_stage` is told each stage that begins. `hidden` is a directory that is kept from
+    agent and tests: what earlier cells left may hold solutions.
 
     Raises InputError for what cannot be run, EnvironmentFault, StoreError and, where no file could be
     written, OSError. Whatever way it ends, no process, file or scratch of the cell's is left elsewhere.
@@ -229,7 +231,7 @@ def run_alone(
     if place.alone:
         _close_directories()
     with ExitStack() as stack:
-        bench = _bench(stack, matrix, cell, asked, place)
+        bench = _bench(stack, matrix, cell, asked, place, hidden)
         if not place.alone:
             on_stage(REFERENCE)
             _check_grading(bench, matrix.tasks[cell.key.task])
@@ -252,12 +254,16 @@ def _check_grading(bench: Bench, task: Task) -> None:
         )
 
 
-def _bench(stack: ExitStack, matrix: Matrix, cell: PlannedCell, asked: Asked, place: Place) -> Bench:
+def _bench(
+    stack: ExitStack, matrix: Matrix, cell: PlannedCell, asked: Asked, place: Place, hidden: Path | None
+) -> Bench:
     """The sandbox, scratch and gateway of one cell; `stack` ends all of it."""
     gateway = stack.enter_context(
         InsideGateway([asked.endpoint] if asked.endpoint else [], port=GATEWAY_PORT if place.alone else 0)
     )
-    sandbox = InPlaceSandbox(alone=place.alone, port=gateway.port, environment=place.environment)
+    sandbox = InPlaceSandbox(
+        alone=place.alone, port=gateway.port, environment=place.environment, hidden=hidden
+    )
     # On a machine commands find their files by their path; where cab is root, they are another user's.
     mode = 0o711 if not place.alone and os.geteuid() == 0 else 0o700
     scratch = stack.enter_context(scratch_alone(mode, SCRATCH))

@@ -122,7 +122,7 @@ class Verifier:
         )
         found = read_report(logs, self._run(spec, output, on_start), output)
         if left_out:
-            note = f"[cab: {left_out} changed files were too large or too many to be graded]\n"
+            note = f"[cab: {left_out} changed files were too large, too many or too deep to be graded]\n"
             found = found.model_copy(update={"stderr_tail": note + found.stderr_tail})
         return found
 

@@ -8,6 +8,7 @@ tree.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
@@ -39,6 +40,9 @@ MAX_DIFFED_BYTES = 4 << 20
 
 MAX_DIFF_INPUT_BYTES = 16 << 20
 """Of all files in the diff, before and after: an agent's tree may hold far more than the runner's memory."""
+
+MAX_GRADED_DEPTH = 100
+"""Directories above a file that is graded: an agent may nest them deeper than a recursion goes."""
 
 GENERATED_GLOBS = (
     "__pycache__/",
@@ -410,7 +414,8 @@ def rebuild(
 
     Build outputs and ignored files stay behind, so that a poisoned build cache cannot reach the grader.
     Files are copied whole, holes and hard links too, so what the agent changed has to fit into `max_bytes`
-    and `max_files`: what does not is left out. Returns how many files that is.
+    and `max_files`: what does not is left out, as is what lies deeper than MAX_GRADED_DEPTH or than a path
+    can be long. Returns how many files that is.
     """
     shutil.copytree(template.path, target, symlinks=True)
     guarded = pathspec.GitIgnoreSpec.from_lines(protected)
@@ -425,11 +430,16 @@ def rebuild(
         if now is None:
             continue
         size = now.size if now.kind == "file" else 0
-        if size > max_bytes or max_files == 0:
+        if size > max_bytes or max_files == 0 or path.count("/") > MAX_GRADED_DEPTH:
             left_out += 1
             continue
         max_bytes, max_files = max_bytes - size, max_files - 1
-        _lay(workdir / path, now, target / path)
+        try:
+            _lay(workdir / path, now, target / path)
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+            left_out += 1
     return left_out
 
 

@@ -14,9 +14,14 @@ from types import TracebackType
 from typing import Self
 
 from orchestrator.errors import EnvironmentFault, StoreError
+from orchestrator.sandbox.inplace.confine import landlock_version
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+FILES_SINCE = 2
+"""The version of Landlock by which files are kept from a command."""
 
 
 class Out:
@@ -44,6 +49,8 @@ class Out:
             ) from None
 
     def _make(self, name: str) -> int:
+        with suppress(OSError):  # of a run that was killed: it holds nothing
+            os.rmdir(name, dir_fd=self._above)
         os.mkdir(name, 0o700, dir_fd=self._above)
         return os.open(name, _DIRECTORY, dir_fd=self._above)
 
@@ -82,6 +89,21 @@ class Out:
                 mend="see that there is space, and that root may write there",
             ) from None
         return self.above / self.name
+
+    def hidden(self) -> Path:
+        """The directory above, by its real path: an agent is not to read what earlier cells left there.
+
+        Raises EnvironmentFault where something is there, and the kernel cannot hide it.
+        """
+        with os.scandir(self._above) as found:
+            others = any(entry.name != self.name for entry in found)
+        if others and landlock_version() < FILES_SINCE:
+            raise EnvironmentFault(
+                "the agent could read what is in it: this kernel has no Landlock that hides it",
+                place=str(self.above),
+                mend="mount an empty directory",
+            )
+        return self.above.resolve()
 
     def _in_place(self) -> bool:
         """Whether the directory is still where it was made."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ NOT_BUILT = "no image for run-cell was built of this one: cab images build {cli}
 NOT_PUSHED = "not portable: this image was never pushed"
 LOCAL_MODEL = "a local model is served where its file is: only a sweep can"
 REPLAY = "a replay: cab cell replay runs it again"
-_LOOPBACK = ("localhost", "127.", "[::1]")
+_LOOPBACK = re.compile(r"(localhost|127(\.\d+){3}|\[[0:]*:0*1\])(:\d+)?/")
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def reference_of(image_id: str, manifests: Mapping[str, str]) -> str:
     """How `docker run` is told of an image: by a manifest digest where it has one, at a registry that others
     can reach first, else by its bare id.
     """
-    known = sorted(manifests.items(), key=lambda item: (item[0].startswith(_LOOPBACK), item))
+    known = sorted(manifests.items(), key=lambda item: (_LOOPBACK.match(item[0]) is not None, item))
     return "@".join(known[0]) if known else image_id
 
 

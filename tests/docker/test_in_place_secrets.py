@@ -89,7 +89,9 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     }
     for file, text in files.items():
         (place / file).write_text(text)
-    (place / "out").mkdir()
+    (place / "out" / "earlier").mkdir(parents=True)
+    # As an earlier cell that passed left it.
+    (place / "out" / "earlier" / "diff.patch").write_text(marks["solution"])
     task, name = f"/opt/cab/tasks/{TASK}", f"cab-thief-{secrets.token_hex(4)}"
     mounts = {
         "adapter.py": "/opt/cab/images/noop/adapter.py:ro",

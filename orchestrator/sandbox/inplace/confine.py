@@ -9,6 +9,7 @@ import resource
 import signal
 import struct
 import termios
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ _PATH_BENEATH, _NET_PORT = 1, 2
 _CONNECT_TCP = 1 << 1
 _SCOPE_SIGNAL = 1 << 1
 _WRITE_FILE = 1 << 1
+_READ_FILE = 1 << 2
 _MAKE_AND_REMOVE = sum(1 << bit for bit in range(4, 13))
 _REFER = 1 << 13
 _TRUNCATE = 1 << 14
@@ -45,7 +47,7 @@ class Order:
     `user` is who it runs as: another than the supervisor's own only where that is root. With `alone`, every
     process of the uid is the command's, as in a container of one's own; else only descendants are.
     `landlock` is the version of the kernel's, 0 without. By it, TCP goes to `ports` alone (None: anywhere),
-    and files are changed below `writable` alone (None: anywhere).
+    and files are changed below `writable` alone (None: anywhere). No file below `hidden` is read.
     """
 
     argv: list[str]
@@ -58,6 +60,7 @@ class Order:
     landlock: int
     ports: list[int] | None
     writable: list[str] | None
+    hidden: str | None = None
 
 
 def landlock_version() -> int:
@@ -68,21 +71,33 @@ def landlock_version() -> int:
 def ruleset(order: Order) -> int | None:
     """A descriptor of the command's Landlock rules, None where it has none. Raises OSError."""
     files = _file_rights(order.landlock) if order.writable is not None else 0
+    reads = _READ_FILE if files and order.hidden else 0
     ports = _CONNECT_TCP if order.ports is not None and order.landlock >= 4 else 0
     scopes = _SCOPE_SIGNAL if order.landlock >= 6 else 0
     if not files and not ports:
         return None
-    attributes = struct.pack("QQQ", files, ports, scopes)
+    attributes = struct.pack("QQQ", files | reads, ports, scopes)
     size = 24 if order.landlock >= 6 else 16 if order.landlock >= 4 else 8
     rules = _call(_CREATE_RULESET, attributes, size, 0)
     for port in (order.ports or []) if ports else ():
         _call(_ADD_RULE, rules, _NET_PORT, struct.pack("QQ", _CONNECT_TCP, port), 0)
     if files:
         for path in order.writable or []:
-            _allow(rules, path, files)
+            _allow(rules, path, files | reads)
         for path in _OPENED_ANYWHERE:
             _allow(rules, path, files & (_WRITE_FILE | _TRUNCATE))
+    if reads:
+        for path in _beside(str(order.hidden)):
+            _allow(rules, path, reads)
     return rules
+
+
+def _beside(hidden: str) -> Iterator[str]:
+    """All that is not below a path: whatever lies beside it, and beside each directory that it is in."""
+    place = Path(hidden)
+    for above in place.parents:
+        yield from (str(path) for path in above.iterdir() if path != place)
+        place = above
 
 
 def _file_rights(version: int) -> int:

@@ -51,6 +51,7 @@ class InPlaceSandbox:
 
     `port` is the gateway's, the only one that a command with `model_socket` may connect to where the kernel
     has Landlock; any other command connects nowhere. `environment` is what every command's begins with.
+    `hidden` is a directory whose files no command reads, as far as the kernel has Landlock.
     Of a spec, `image_id`, `limits`, `names` and `labels` say nothing here.
     """
 
@@ -61,10 +62,12 @@ class InPlaceSandbox:
         port: int,
         environment: Mapping[str, str],
         landlock: int | None = None,
+        hidden: Path | None = None,
     ) -> None:
         self._alone = alone
         self._port = port
         self._environment = dict(environment)
+        self._hidden = hidden
         self._landlock = landlock_version() if landlock is None else landlock
 
     @property
@@ -145,6 +148,7 @@ class InPlaceSandbox:
             landlock=self._landlock,
             ports=[self._port] if spec.model_socket else [],
             writable=[*writable, *WRITABLE_DIRS],
+            hidden=str(self._hidden) if self._hidden else None,
         )
 
 

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from orchestrator.cli.cell_options import asked_of
-from orchestrator.cli.run_cell_cmd import run_cell
+from orchestrator.cli.run_cell_cmd import missing_capabilities, run_cell
 from orchestrator.errors import CabError, EnvironmentFault, InputError
 from orchestrator.gateway.contract import Endpoint
 
@@ -69,3 +69,15 @@ def test_outside_an_image_it_says_what_it_is_for(monkeypatch: pytest.MonkeyPatch
     done = CliRunner().invoke(run_cell, ["--tui", "opencode", "--task", TASK])
     assert isinstance(done.exception, EnvironmentFault)
     assert "docker run" in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("effective", "missing"),
+    [
+        ("00000000a80425fb", []),  # what an engine gives root
+        ("0000000000000000", ["CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID", "SETPCAP"]),
+        ("00000000a80425db", ["KILL"]),
+    ],
+)
+def test_capabilities_that_root_lacks_are_named(effective: str, missing: list[str]) -> None:
+    assert missing_capabilities(f"Name:\tcab\nCapEff:\t{effective}\nSeccomp:\t2\n") == missing

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -305,6 +307,27 @@ def test_what_is_too_large_to_be_graded_is_left_out_and_counted(
     assert rebuild(template, workdir, found, (), target, max_bytes=1 << 20, max_files=3) == 2
     assert (target / "src" / "main.py").read_text() == "fixed\n"
     assert {path.name for path in target.iterdir()} & {"a-hole", "b", "c", "d"} == {"b", "c"}
+
+
+@pytest.mark.parametrize(
+    ("name", "depth"), [("d", 1400), ("d" * 254, 15), ("d" * 254, 40)], ids=["deep", "long", "too-long"]
+)
+def test_what_is_nested_too_deep_is_left_out_and_the_rest_is_graded(
+    template: Template, workdir: Path, tmp_path: Path, name: str, depth: int
+) -> None:
+    """Else an agent could end its cell in an error that is not counted, or in none at all."""
+    (workdir / "src" / "main.py").write_text("fixed\n")
+    script = f"for _ in range({depth}): os.mkdir({name!r}); os.chdir({name!r})"
+    code = f"import os\n{script}\nopen('last', 'w')"
+    subprocess.run([sys.executable, "-c", code], cwd=workdir, check=True)
+    # The grader's paths are longer than the agent's.
+    target = tmp_path / ("graded" * 40)
+    try:
+        found = difference(template, workdir)
+        assert rebuild(template, workdir, found, (), target, max_bytes=1 << 20, max_files=10) == 1
+        assert (target / "src" / "main.py").read_text() == "fixed\n"
+    finally:
+        subprocess.run(["rm", "-rf", workdir / name], check=True)
 
 
 def test_a_flood_is_left_out_of_the_diff_before_the_templates_files_are(

@@ -32,6 +32,7 @@ class Place:
     root: Path
     port: int = 1
     landlock: int | None = None
+    hidden: Path | None = None
     output: dict[str, bytes] = field(default_factory=dict)
 
     def spec(self, *argv: str, **changes: Any) -> ContainerSpec:
@@ -52,7 +53,13 @@ class Place:
         self, *argv: str, on_start: Callable[[RunningContainer], None] | None = None, **changes: Any
     ) -> ContainerEnd:
         environment = {"PATH": os.environ["PATH"]}
-        sandbox = InPlaceSandbox(alone=False, port=self.port, environment=environment, landlock=self.landlock)
+        sandbox = InPlaceSandbox(
+            alone=False,
+            port=self.port,
+            environment=environment,
+            landlock=self.landlock,
+            hidden=self.hidden,
+        )
 
         def sink(stream: str, at: float, data: bytes) -> None:
             self.output[stream] = self.output.get(stream, b"") + data
@@ -250,6 +257,17 @@ def test_files_are_changed_where_they_may_be_and_nowhere_else(place: Place, root
     assert sorted(path.name for path in outside.iterdir()) == ["file"]
     assert (outside / "file").read_text() == "before"
     assert place.output["stdout"] == b"y\nfine\n"
+
+
+@needs_landlock
+def test_a_file_in_a_hidden_directory_is_read_by_nobody(place: Place, root: Path) -> None:
+    """Such as what an earlier cell left, which may be the solution; all beside it is read as ever."""
+    place.hidden = root / "out"
+    (place.hidden / "cell").mkdir(parents=True)
+    for path in (place.hidden / "cell" / "diff.patch", root / "beside", place.root / "own"):
+        path.write_text(path.name)
+    place.shell(f"for file in out/cell/diff.patch beside workdir/own; do cat {root}/$file; echo; done")
+    assert place.output["stdout"] == b"\nbeside\nown\n"
 
 
 @needs_landlock

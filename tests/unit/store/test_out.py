@@ -70,13 +70,31 @@ def test_a_link_to_a_file_is_not_written_through(above: Path, evidence: Path, tm
 
 def test_an_older_cell_is_not_written_over(above: Path) -> None:
     (above / "cell").mkdir()
+    (above / "cell" / "cell.json").touch()
     with pytest.raises(EnvironmentFault, match=r"cell is there already.*--run"):
         Out(above, "cell")
+
+
+def test_what_a_killed_run_left_empty_is_taken(above: Path, evidence: Path) -> None:
+    (above / "cell").mkdir()
+    with Out(above, "cell") as out:
+        assert out.give(evidence) == above / "cell"
 
 
 def test_a_place_that_is_none_is_told(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentFault, match=r"nowhere.*-v"):
         Out(tmp_path / "nowhere", "cell")
+
+
+def test_what_cannot_be_hidden_from_an_agent_is_refused(above: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Out(above, "cell") as out:
+        monkeypatch.setattr("orchestrator.store.out.landlock_version", lambda: 1)
+        assert out.hidden() == above
+        (above / "older").mkdir()
+        with pytest.raises(EnvironmentFault, match="could read what is in it"):
+            out.hidden()
+        monkeypatch.setattr("orchestrator.store.out.landlock_version", lambda: 2)
+        assert out.hidden() == above
 
 
 def test_nothing_is_left_of_a_cell_that_came_to_nothing(above: Path) -> None:

@@ -17,7 +17,7 @@ from orchestrator.report.reproduce import one_container
 from orchestrator.run.alone import Asked as AskedAlone
 from orchestrator.store.names import CellKey
 from orchestrator.store.record import CellRecord, Identity, Reproduce, UsedPlugin, parse, to_json
-from orchestrator.store.reproduce import NOT_PUSHED, Asked, CellImage, as_pushed, reproduce
+from orchestrator.store.reproduce import NOT_PUSHED, Asked, CellImage, as_pushed, reference_of, reproduce
 from scorers.evidence import Price, Rates
 
 TASK = "polyglot/python-reverse-string"
@@ -160,3 +160,17 @@ def test_a_record_keeps_it_and_older_records_are_read() -> None:
     older = json.loads(to_json(cell_record(key)))
     del older["reproduce"]
     assert parse(CellRecord, json.dumps(older).encode(), place="cell.json").reproduce is None
+
+
+@pytest.mark.parametrize("host", ["127.example.com", "localhost.example.com", "127.0.0.1.example"])
+def test_a_name_that_only_looks_like_loopback_is_one_that_others_can_reach(host: str) -> None:
+    manifests = {f"{host}/cab/x": "sha256:a", "zz.example/cab/x": "sha256:b"}
+    assert reference_of("sha256:id", manifests) == f"{host}/cab/x@sha256:a"
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "localhost:5000", "127.0.0.1:5", "127.9.9.9", "[::1]:5000", "[0:0:0:0:0:0:0:1]"]
+)
+def test_a_registry_on_loopback_comes_last(host: str) -> None:
+    manifests = {f"{host}/cab/x": "sha256:a", "zz.example/cab/x": "sha256:b"}
+    assert reference_of("sha256:id", manifests) == "zz.example/cab/x@sha256:b"
