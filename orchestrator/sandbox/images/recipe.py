@@ -209,7 +209,7 @@ def with_children(recipes: Mapping[str, Recipe], names: Iterable[str]) -> list[s
 
 
 def to_build(recipes: Mapping[str, Recipe], names: Iterable[str]) -> list[str]:
-    """The names, and what a sweep of the CLIs among them needs besides: their images for run-cell, and PID 1."""
+    """The names, and what the CLIs among them need besides: their images for run-cell, and PID 1."""
     found = with_children(recipes, names)
     cells = any(recipes[name].adapter is not None for name in found if name in recipes)
     return [*found, INIT] if cells and INIT in recipes and INIT not in found else found
