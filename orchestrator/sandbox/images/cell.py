@@ -103,4 +103,5 @@ def _variables(env: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def _git(repo: Path, *args: str) -> str | None:
     done = subprocess.run(["git", *args], cwd=repo, capture_output=True, text=True, check=False)
-    return done.stdout.strip() if done.returncode == 0 else None
+    # Only its end: a line of `git status` may begin with a space.
+    return done.stdout.rstrip() if done.returncode == 0 else None

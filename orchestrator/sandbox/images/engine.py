@@ -129,7 +129,7 @@ def push(client: docker.DockerClient, repository: str, tag: str, hear: Callable[
         for event in _transfer(stream, reference, hear):
             digest = event.get("aux", {}).get("Digest", digest)
     except (DockerException, RequestException) as error:
-        raise _refused(str(error), reference) from error
+        raise _refused(_said(error), reference) from error
     if not digest:
         raise EnvironmentFault("the engine told no digest", place=reference, mend="see its log")
     return digest
@@ -149,10 +149,10 @@ def pull(
             pass
     except NotFound as error:
         if "denied" in str(error):
-            raise _refused(str(error), reference) from error
+            raise _refused(_said(error), reference) from error
         return None
     except (DockerException, RequestException) as error:
-        raise _refused(str(error), reference) from error
+        raise _refused(_said(error), reference) from error
     return client.images.get(reference)
 
 
@@ -179,6 +179,12 @@ _MENDS = {
     "unauthorized": "run `docker login` for it",
     "no basic auth": "run `docker login` for it",
 }
+
+
+def _said(error: Exception) -> str:
+    """Without the client's own words about its own address, which say nothing of the registry."""
+    explanation = error.explanation if isinstance(error, APIError) else None
+    return str(explanation or error)
 
 
 def _refused(told: str, reference: str) -> EnvironmentFault:

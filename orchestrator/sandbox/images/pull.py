@@ -42,7 +42,7 @@ def pull(
     told = None if registry and not lock_file else load_lock(lock_file or layout.lock).images
     if names is None and told is not None:
         names = [name for name in recipes if name in told]
-    wanted = with_root(recipes, names, told)
+    wanted = with_root(recipes, names, told, layout.fleet.unavailable)
     client = client or engine.connect()
     tell = Teller(on_progress, wanted)
     failed: dict[str, CabError] = {}

@@ -45,15 +45,17 @@ def push(
     layout = layout or Layout()
     recipes, lock = layout.recipes, load_lock(layout.lock)
     chosen = [name for name in recipes if name in lock.images] if names is None else names
-    wanted = with_root(recipes, chosen, lock.images)
+    wanted = with_root(recipes, chosen, lock.images, layout.fleet.unavailable)
     kept_back = {} if proprietary or registry.is_loopback else _proprietary(recipes, wanted)
     for name, reason in kept_back.items():
         if names is not None:
             mend = "leave it out, or give --proprietary where you may hand it on"
             raise InputError(reason, place=f"image {name}", mend=mend)
         on_progress(Progress(name, "passed_over", reason))
-    client = client or engine.connect()
     wanted = [name for name in wanted if name not in kept_back]
+    for name in wanted:
+        lock.image(name)  # one that is missing is told before minutes of pushing what it stands on
+    client = client or engine.connect()
     tell = Teller(on_progress, wanted)
     pushed = {}
     with layout.one_at_a_time():

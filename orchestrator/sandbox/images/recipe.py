@@ -41,6 +41,13 @@ _PARENT_ARG = re.compile(r"^ARG\s+([A-Z][A-Z0-9_]*)\s*$")
 _FROM = re.compile(r"^FROM\s+(\S+)")
 ARG = "ARG "
 """What the name of a parent's build argument begins with, among the inputs; no file's does."""
+_FACTS = {
+    "cli_version": "version of the CLI",
+    "cab_version": "cab's version",
+    "commit": "cab's commit",
+    "dirty": "cab differs from its commit",
+}
+"""Facts among the inputs, as a person reads them."""
 
 _NOT_INPUTS = frozenset({"adapter.py", "base.pin", "README.md"})
 
@@ -111,7 +118,7 @@ class Recipe:
         for name, path in self.files().items():
             parts.setdefault(name.partition("/")[0], hashlib.sha256()).update(_line(name, path))
         parents = {f"{ARG}{argument}": parent_ids[name] for argument, name in sorted(self.parents.items())}
-        facts = {f"cab's {fact}": str(value) for fact, value in (self.facts or {}).get("cab", {}).items()}
+        facts = {told: str(self.facts.get(fact)) for fact, told in _FACTS.items()} if self.facts else {}
         return {**{name: part.hexdigest() for name, part in parts.items()}, **parents, **facts}
 
     def context(
@@ -199,6 +206,13 @@ def with_children(recipes: Mapping[str, Recipe], names: Iterable[str]) -> list[s
         child = cell.child_name(name)
         found.update(dict.fromkeys([name, child] if child in recipes else [name]))
     return list(found)
+
+
+def to_build(recipes: Mapping[str, Recipe], names: Iterable[str]) -> list[str]:
+    """The names, and what the CLIs among them need besides: their images for run-cell, and PID 1."""
+    found = with_children(recipes, names)
+    cells = any(recipes[name].adapter is not None for name in found if name in recipes)
+    return [*found, INIT] if cells and INIT in recipes and INIT not in found else found
 
 
 def _load(fleet: Fleet, dockerfile: Path) -> Recipe:

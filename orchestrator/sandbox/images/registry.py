@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from docker.models.images import Image
 
@@ -70,7 +71,10 @@ def keep_digest(image: Image, repository: str) -> None:
 
 
 def with_root(
-    recipes: Mapping[str, Recipe], names: Sequence[str] | None, locked: Collection[str] | None = None
+    recipes: Mapping[str, Recipe],
+    names: Sequence[str] | None,
+    locked: Collection[str] | None = None,
+    unavailable: Mapping[str, str] = MappingProxyType({}),
 ) -> list[str]:
     """The named images (all when None) and all that they stand on, in building order; of each CLI its image
     for run-cell too, where no lock is given or it is in that.
@@ -78,7 +82,7 @@ def with_root(
     if names is not None:
         children = with_children(recipes, names)
         names = [name for name in children if name in names or locked is None or name in locked]
-    wanted = with_parents(recipes, names)
+    wanted = with_parents(recipes, names, unavailable)
     on_root = any(ROOT in recipe.parents.values() for recipe in wanted)
     return [*([ROOT] if on_root else []), *(recipe.name for recipe in wanted)]
 

@@ -33,7 +33,7 @@ def relock(
     """
     layout = layout or Layout()
     recipes = layout.recipes
-    wanted = with_root(recipes, names)
+    wanted = with_root(recipes, names, unavailable=layout.fleet.unavailable)
     client = client or engine.connect()
     tell = Teller(on_progress, wanted)
     lacking: list[str] = []

@@ -14,9 +14,10 @@ from orchestrator.run.alone import ImageFacts
 from orchestrator.run.pins import cell_images
 from orchestrator.sandbox.images import Layout, Lock, LockedImage
 from orchestrator.sandbox.images.cell import IMAGE_FILE, carried_tasks, image_file
+from orchestrator.sandbox.images.differ import changed_inputs
 from orchestrator.sandbox.images.listing import list_images
 from orchestrator.sandbox.images.lock import save_lock
-from orchestrator.sandbox.images.recipe import Recipe, load_recipes, with_children, with_parents
+from orchestrator.sandbox.images.recipe import Recipe, load_recipes, to_build, with_children, with_parents
 
 REPO = Path(__file__).resolve().parents[3]
 ADAPTER = """
@@ -84,6 +85,15 @@ def test_a_cli_that_is_built_brings_it_along(repo: Path) -> None:
     assert with_children(recipes, ["base"]) == ["base"]
 
 
+def test_one_who_builds_one_cli_can_run_it(repo: Path) -> None:
+    assert to_build(load_recipes(repo / "images"), ["agent"]) == ["agent", "agent+cell"]
+    (repo / "images/init").mkdir()
+    (repo / "images/init/Dockerfile").write_text("FROM scratch\n")
+    recipes = load_recipes(repo / "images")
+    assert to_build(recipes, ["agent"]) == ["agent", "agent+cell", "init"]
+    assert to_build(recipes, ["base"]) == ["base"]
+
+
 @pytest.mark.parametrize(
     ("path", "again"),
     [
@@ -120,6 +130,29 @@ def test_a_child_is_made_again_for_its_adapter_and_its_commit_alone(repo: Path) 
     changed = child(repo).facts
     assert changed is not None
     assert changed["dirty"] is True
+
+
+def test_another_clis_changed_adapter_is_no_change_of_it(repo: Path) -> None:
+    (repo / "images/other/adapter.py").write_text(ADAPTER.replace('"agent"', '"other"'))
+    commit(repo)
+    before = child(repo).inputs_hash(IDS)
+    with (repo / "images/other/adapter.py").open("a") as file:
+        file.write("# a remark\n")
+    assert child(repo).inputs_hash(IDS) == before
+
+
+def test_what_made_it_another_is_named_among_its_inputs(repo: Path) -> None:
+    was = child(repo).inputs(IDS)
+    (repo / "images/agent/adapter.py").write_text(ADAPTER.replace("1.2.3", "1.2.4"))
+    assert changed_inputs(was, child(repo).inputs(IDS)) == [
+        "cab",
+        "version of the CLI (1.2.3 → 1.2.4)",
+        "cab differs from its commit (False → True)",
+    ]
+    (repo / "images/agent/adapter.py").write_text(ADAPTER)
+    (repo / "orchestrator/code.py").write_text("2\n")
+    old, made = was["cab's commit"], commit(repo)
+    assert changed_inputs(was, child(repo).inputs(IDS)) == [f"cab's commit ({old} → {made})"]
 
 
 def test_where_its_parts_are_not_there_is_none(repo: Path) -> None:

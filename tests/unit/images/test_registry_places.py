@@ -7,10 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from docker.errors import APIError
 
 from orchestrator.errors import EnvironmentFault, InputError
-from orchestrator.sandbox.images import Layout, Lock, LockedImage, Progress, Registry, push
-from orchestrator.sandbox.images.lock import save_lock
+from orchestrator.sandbox.images import Layout, Lock, LockedImage, Progress, Registry, pull, push
+from orchestrator.sandbox.images.lock import load_lock, save_lock
 
 ADAPTER = """from orchestrator.adapter import Adapter, Launch
 ADAPTER = Adapter(name="NAME", version="1", licence="LICENCE", launch=lambda context: Launch(argv=("x",)))
@@ -100,6 +101,34 @@ def test_a_proprietary_cli_is_refused_by_name_before_anything_is_pushed(layout: 
     with pytest.raises(InputError, match=r"image closed: closed is proprietary.*--proprietary"):
         push(AWAY, ["free", "closed"], layout=layout, client=engine)
     assert engine.pushed == set()
+
+
+def test_one_that_is_not_locked_is_told_before_anything_is_pushed(layout: Layout) -> None:
+    engine: Any = Engine()
+    save_lock(Lock(images={"closed": load_lock(layout.lock).image("closed")}), layout.lock)
+    with pytest.raises(EnvironmentFault, match=r"no image 'free'.*cab images build free"):
+        push(HERE, ["free", "closed"], layout=layout, client=engine)
+    assert engine.pushed == set()
+
+
+def test_one_that_cannot_be_had_is_refused_with_its_reason(layout: Layout) -> None:
+    (layout.images / "gone").mkdir()
+    (layout.images / "gone/unavailable.txt").write_text("no registry has it\n")
+    with pytest.raises(InputError, match="gone cannot be had: no registry has it"):
+        push(HERE, ["gone"], layout=layout, client=Engine())  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="gone cannot be had: no registry has it"):
+        pull(["gone"], registry=HERE, layout=layout, client=Engine())  # type: ignore[arg-type]
+
+
+def test_a_refusal_is_the_engines_words_without_its_clients(layout: Layout) -> None:
+    engine: Any = Engine()
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise APIError("500 Server Error for http+docker://localhost/v1", explanation="connection refused")
+
+    engine.api.push = refuse
+    with pytest.raises(EnvironmentFault, match="the engine and the registry say: connection refused"):
+        push(HERE, ["free"], layout=layout, client=engine)
 
 
 def test_of_all_images_the_proprietary_stay_and_are_named(layout: Layout) -> None:
