@@ -20,7 +20,7 @@ from orchestrator.sandbox.images.keep import INPUTS_LABEL, Keeper, root_tag
 from orchestrator.sandbox.images.layout import Layout
 from orchestrator.sandbox.images.lock import Lock
 from orchestrator.sandbox.images.progress import Progress, Teller, ignore
-from orchestrator.sandbox.images.recipe import BASE, ROOT, Recipe, to_build, with_parents
+from orchestrator.sandbox.images.recipe import BASE, ROOT, Recipe, with_needed, with_parents
 from orchestrator.sandbox.images.root import BasePin, load_pin, make_root
 
 
@@ -44,7 +44,7 @@ def build(
     """
     layout = layout or Layout()
     recipes = layout.recipes
-    asked = None if names is None else to_build(recipes, names)
+    asked = None if names is None else with_needed(recipes, names)
     wanted = with_parents(recipes, asked, layout.fleet.unavailable)
     forced = frozenset(recipes if names is None else names) if force else frozenset()
     with layout.one_at_a_time():

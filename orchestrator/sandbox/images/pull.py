@@ -99,8 +99,11 @@ class _Puller:
 
     def image(self, name: str, recipe: Recipe | None) -> None:
         """Pull one image, the root file system where it has no recipe, and lock it where it fits."""
+        told = self._told.get(name) if self._told is not None else None
+        if told is not None and not told.manifests and self._is_here(name, told):
+            self._tell(name, "current", told.tag)
+            return
         with reported(self._tell, name) as done:
-            told = self._told.get(name) if self._told is not None else None
             if self._told is None:
                 image, repository, digest = self._by_tag(name, recipe)
             elif told is None:
@@ -118,6 +121,11 @@ class _Puller:
             manifests = {**(told.manifests if told else {}), **locked.manifests, repository: digest}
             self._keeper.put(name, locked.model_copy(update={"manifests": manifests}))
             self.pulled[name] = done(f"{repository}@{digest}")
+
+    def _is_here(self, name: str, told: LockedImage) -> bool:
+        """Whether this checkout has the very image already, and so has the engine."""
+        own = self._keeper.lock.images.get(name)
+        return own is not None and own.id == told.id and engine.find_image(self._client, told.id) is not None
 
     def _by_tag(self, name: str, recipe: Recipe | None) -> tuple[Image, str, str]:
         assert self._registry is not None

@@ -20,6 +20,7 @@ from typing import Any
 from orchestrator.adapter import Adapter
 from orchestrator.errors import InputError
 from orchestrator.fleet import ADAPTER, DOCKERFILE, Fleet
+from orchestrator.nearest import nearest
 from orchestrator.sandbox.images import cell
 from orchestrator.sandbox.images.lock import version_problem
 
@@ -208,7 +209,7 @@ def with_children(recipes: Mapping[str, Recipe], names: Iterable[str]) -> list[s
     return list(found)
 
 
-def to_build(recipes: Mapping[str, Recipe], names: Iterable[str]) -> list[str]:
+def with_needed(recipes: Mapping[str, Recipe], names: Iterable[str]) -> list[str]:
     """The names, and what the CLIs among them need besides: their images for run-cell, and PID 1."""
     found = with_children(recipes, names)
     cells = any(recipes[name].adapter is not None for name in found if name in recipes)
@@ -268,7 +269,8 @@ def with_parents(
                 mend="leave it out; without a name all others are built",
             )
         if name not in recipes:
-            raise InputError(f"no image {name!r}", place="images/", mend=f"there are: {', '.join(recipes)}")
+            known = [known for known in recipes if "+" not in known]
+            raise InputError(f"no image {name!r}", place="images/", mend=nearest(name, known))
         wanted.add(name)
         for parent in recipes[name].parents.values():
             if parent != ROOT:

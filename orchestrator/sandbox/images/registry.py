@@ -19,7 +19,7 @@ from docker.models.images import Image
 
 from orchestrator.errors import CabError, InputError
 from orchestrator.sandbox.images.progress import Teller
-from orchestrator.sandbox.images.recipe import ROOT, Recipe, with_children, with_parents
+from orchestrator.sandbox.images.recipe import ROOT, Recipe, with_needed, with_parents
 
 _HOST = r"(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\[[0-9a-fA-F:]+\])(?::\d+)?"
 _PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
@@ -76,12 +76,12 @@ def with_root(
     locked: Collection[str] | None = None,
     unavailable: Mapping[str, str] = MappingProxyType({}),
 ) -> list[str]:
-    """The named images (all when None) and all that they stand on, in building order; of each CLI its image
-    for run-cell too, where no lock is given or it is in that.
+    """The named images (all when None) and all that they stand on, in building order; with a CLI what it
+    needs besides, its image for run-cell and PID 1, where no lock is given or it is in that.
     """
     if names is not None:
-        children = with_children(recipes, names)
-        names = [name for name in children if name in names or locked is None or name in locked]
+        found = with_needed(recipes, names)
+        names = [name for name in found if name in names or locked is None or name in locked]
     wanted = with_parents(recipes, names, unavailable)
     on_root = any(ROOT in recipe.parents.values() for recipe in wanted)
     return [*([ROOT] if on_root else []), *(recipe.name for recipe in wanted)]

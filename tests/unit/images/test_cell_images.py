@@ -17,7 +17,7 @@ from orchestrator.sandbox.images.cell import IMAGE_FILE, carried_tasks, image_fi
 from orchestrator.sandbox.images.differ import changed_inputs
 from orchestrator.sandbox.images.listing import list_images
 from orchestrator.sandbox.images.lock import save_lock
-from orchestrator.sandbox.images.recipe import Recipe, load_recipes, to_build, with_children, with_parents
+from orchestrator.sandbox.images.recipe import Recipe, load_recipes, with_children, with_needed, with_parents
 
 REPO = Path(__file__).resolve().parents[3]
 ADAPTER = """
@@ -86,12 +86,12 @@ def test_a_cli_that_is_built_brings_it_along(repo: Path) -> None:
 
 
 def test_one_who_builds_one_cli_can_run_it(repo: Path) -> None:
-    assert to_build(load_recipes(repo / "images"), ["agent"]) == ["agent", "agent+cell"]
+    assert with_needed(load_recipes(repo / "images"), ["agent"]) == ["agent", "agent+cell"]
     (repo / "images/init").mkdir()
     (repo / "images/init/Dockerfile").write_text("FROM scratch\n")
     recipes = load_recipes(repo / "images")
-    assert to_build(recipes, ["agent"]) == ["agent", "agent+cell", "init"]
-    assert to_build(recipes, ["base"]) == ["base"]
+    assert with_needed(recipes, ["agent"]) == ["agent", "agent+cell", "init"]
+    assert with_needed(recipes, ["base"]) == ["base"]
 
 
 @pytest.mark.parametrize(
