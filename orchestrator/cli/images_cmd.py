@@ -169,10 +169,11 @@ def list_(images_dir: Path | None, as_json: bool) -> None:
 
 
 @images.command()
+@click.argument("names", nargs=-1)
 @images_dir_option
 @json_option
-def verify(images_dir: Path | None, as_json: bool) -> None:
-    """Check every image of images.lock.
+def verify(names: tuple[str, ...], images_dir: Path | None, as_json: bool) -> None:
+    """Check the named images and what they stand on, or every image of images.lock.
 
     The engine has it, its inputs are unchanged, and its tools tell their pinned version as the agent's user.
     What differs is named: files, pins, and the packages of an image that has taken its place. Ends with 0
@@ -186,7 +187,7 @@ def verify(images_dir: Path | None, as_json: bool) -> None:
 
     layout = Layout(elsewhere=images_dir)
     lock = load_lock(layout.lock)
-    findings = verify_images(lock, layout=layout)
+    findings = verify_images(lock, names, layout=layout)
     if as_json:
         print_json([asdict(finding) for finding in findings], indent=2)
     else:
@@ -197,14 +198,18 @@ def verify(images_dir: Path | None, as_json: bool) -> None:
             if len(finding.differences) > _SHOWN:
                 click.echo(f"    and {len(finding.differences) - _SHOWN} more: see --json")
         if not findings:
-            width = max(map(len, lock.images), default=0)
-            for name, image in lock.images.items():
+            looked_at = [name for name in names or lock.images if name in lock.images]
+            width = max(map(len, looked_at), default=0)
+            for name in looked_at:
+                image = lock.images[name]
                 click.echo(f"{name:{width}}  {image.size / 1e6:6.0f} MB  {image.tools}".rstrip())
-            click.echo(f"{len(lock.images)} images are as images.lock says")
-        # A CLI's image for run-cell goes without saying where the CLI's own is not built.
-        names = not_built(lock, layout)
-        if names := [name for name in names if layout.recipes[name].stands_on not in names]:
-            click.echo(f"not built: {', '.join(names)}")
-        if names := list(layout.fleet.unavailable):
-            click.echo(f"cannot be had: {', '.join(names)} (`cab images list` says why)")
+            many = f"{len(looked_at)} images are" if len(looked_at) != 1 else "it is"
+            click.echo(f"{many} as images.lock says")
+        if not names:
+            # A CLI's image for run-cell goes without saying where the CLI's own is not built.
+            unbuilt = not_built(lock, layout)
+            if unbuilt := [name for name in unbuilt if layout.recipes[name].stands_on not in unbuilt]:
+                click.echo(f"not built: {', '.join(unbuilt)}")
+            if unavailable := list(layout.fleet.unavailable):
+                click.echo(f"cannot be had: {', '.join(unavailable)} (`cab images list` says why)")
     sys.exit(1 if findings else 0)

@@ -245,17 +245,21 @@ def test_the_failure_of_one_image_stops_only_what_stands_on_it(
     assert "unknown instruction: BOIL" in failed[wrong]
 
 
+def ids(layout: Layout) -> dict[str, str]:
+    return {name: image.id for name, image in load_lock(layout.lock).images.items()}
+
+
 def test_what_stands_on_a_failed_image_is_not_built(layout: Layout, client: docker.DockerClient) -> None:
     shutil.rmtree(layout.images / "node")
     shutil.copytree(REPO / "images" / "init", layout.images / "init")
     (layout.images / "base" / "Dockerfile").write_text("ARG BASE\nFROM ${BASE}\nRUN exit 3\n")
-    before = load_lock(layout.lock)
+    before = ids(layout)
     events: list[Progress] = []
     with pytest.raises(NotAllBuilt, match="2 images were not built: base, init"):
         build(["init"], layout=layout, client=client, on_progress=events.append)
     (passed_over,) = (it for it in events if it.event == "passed_over")
     assert (passed_over.image, passed_over.detail) == ("init", "stands on base, which was not built")
-    assert load_lock(layout.lock) == before
+    assert ids(layout) == before
 
 
 def test_a_tool_that_fails_as_the_agent_fails_the_build(

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from command import Cab, serving
+from command import Cab, completion, serving
 
 OPENCODE, AIDER = "opencode", "aider"
 WHOLE_FILE = "hello.txt\n```\ncab-ready\n```\n"
@@ -51,6 +51,8 @@ class Models:
             case "old" if "stream_options" in request:
                 self.unfit += 1
                 return error(400, "unknown field stream_options")
+            case "old" if not request.get("stream"):  # a commit's message
+                return 200, completion()
             case "old":
                 return 200, stream({"role": "assistant", "content": WHOLE_FILE}, usage=False)
             case "edits" if request.get("tools"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 import docker
 
@@ -12,21 +12,29 @@ from orchestrator.sandbox.images.keep import INPUTS_LABEL, init_is_current
 from orchestrator.sandbox.images.layout import Layout
 from orchestrator.sandbox.images.lock import Finding, Lock, LockedImage
 from orchestrator.sandbox.images.recipe import BASE, INIT, ROOT, Recipe, buildable, with_parents
+from orchestrator.sandbox.images.registry import with_root
 from orchestrator.sandbox.images.root import load_pin
 
 
 def verify(
-    lock: Lock, *, layout: Layout | None = None, client: docker.DockerClient | None = None
+    lock: Lock,
+    names: Sequence[str] | None = None,
+    *,
+    layout: Layout | None = None,
+    client: docker.DockerClient | None = None,
 ) -> list[Finding]:
-    """Compare lock, repository and engine, and run each image's version commands. No finding: all agree.
+    """Compare lock, repository and engine, and run each image's version commands; of the named images and
+    what they stand on, or of all. No finding: all agree.
 
-    Raises EnvironmentFault when no engine answers.
+    Raises EnvironmentFault when no engine answers, InputError for a name that is not there.
     """
     layout = layout or Layout()
     client = client or engine.connect()
-    findings = list(stale(lock, layout))
+    asked = with_root(layout.recipes, names, lock.images, layout.fleet.unavailable) if names else None
+    findings = list(stale(lock, layout, asked))
     for name, locked in lock.images.items():
-        findings += _in_engine(client, name, locked, layout)
+        if asked is None or name in asked:
+            findings += _in_engine(client, name, locked, layout)
     return findings
 
 
@@ -35,11 +43,16 @@ def not_built(lock: Lock, layout: Layout) -> list[str]:
     return [name for name in layout.recipes if name not in lock.images]
 
 
-def stale(lock: Lock, layout: Layout) -> Iterator[Finding]:
-    """What can be told without an engine: images made from other inputs or of another version than the
-    adapter's, and what every cell needs and the lock has not."""
+def stale(lock: Lock, layout: Layout, asked: Collection[str] | None = None) -> Iterator[Finding]:
+    """What can be told without an engine, of the images that are asked for or of all: those made from other
+    inputs or of another version than the adapter's, and what the lock has not, though it is asked for or
+    every cell needs it.
+    """
     recipes = layout.recipes
     needed = {it.name for it in with_parents(recipes, [name for name in (BASE, INIT) if name in recipes])}
+    if asked is not None:
+        needed = set(asked)
+        recipes = {name: recipe for name, recipe in recipes.items() if name in needed}
     root = lock.images.get(ROOT)
     if root is not None and root.inputs_hash != (pin := load_pin(layout.pin)).inputs_hash():
         fields = ", ".join(differ.changed_inputs(root.inputs, pin.inputs())) if root.inputs else ""
