@@ -337,4 +337,4 @@ def test_a_full_disk_is_graded_like_any_other_work(swept: Swept) -> None:
     evidence = swept.evidence("disk-full")
     assert len(evidence.changes) > 3000
     assert evidence.verification is not None
-    assert "too many to be graded" in evidence.verification.stderr_tail
+    assert "too deep to be graded" in evidence.verification.stderr_tail
