@@ -59,11 +59,11 @@ class BuildView:
         self,
         out: Console | None = None,
         now: Callable[[], float] = time.monotonic,
-        words: Words = Words(),  # noqa: B008 - it cannot be changed
+        words: Words | None = None,
     ) -> None:
         self._out = out or console(stderr=True)
         self._now = now
-        self._words = words
+        self._words = words or Words()
         self._spinner = Spinner("dots")
         self._under_way: dict[str, _UnderWay] = {}
         self._start = self._left_at = now()

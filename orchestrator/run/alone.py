@@ -323,8 +323,3 @@ def _close_to_others() -> None:
     is in it.
     """
     ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
-
-
-def take(name: str) -> str | None:
-    """The value of a variable, which this process and what it starts have no longer."""
-    return os.environ.pop(name, None)

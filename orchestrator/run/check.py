@@ -23,17 +23,20 @@ from orchestrator.run.alone import Asked, Place, User, machine_place
 from orchestrator.run.grader import agent_user
 from orchestrator.run.verify import verifier_user
 from orchestrator.sandbox.contract import ContainerSpec
-from orchestrator.sandbox.inplace.confine import PR_SET_CHILD_SUBREAPER, landlock_version, prctl
-from orchestrator.sandbox.inplace.sandbox import TCP_SINCE, InPlaceSandbox
+from orchestrator.sandbox.inplace.confine import (
+    FILES_SINCE,
+    PR_SET_CHILD_SUBREAPER,
+    TCP_SINCE,
+    landlock_version,
+    prctl,
+)
+from orchestrator.sandbox.inplace.sandbox import InPlaceSandbox
 from orchestrator.sandbox.inplace.supervisor import descendants, freeze_and_kill
 
 USE_DOCKER = "or run it in its image, with Docker"
 NOT_TOLD = "not told"
 PROBE_S = 60.0
 MAX_TOLD = 4_000
-FILES_SINCE = 2
-"""The version of Landlock by which writes are held to some directories."""
-
 ALWAYS = ("git", "python3")
 TOOLS: Mapping[str, tuple[str, ...]] = {
     "python": (),

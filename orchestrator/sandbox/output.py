@@ -15,24 +15,46 @@ _HEADER = 8
 _STREAMS = {1: "stdout", 2: "stderr"}
 
 
-class OutputReader(threading.Thread):
-    """Hands every chunk to `sink` with the time it came, until the stream ends.
+class SinkThread(threading.Thread):
+    """Reads output, and hands it to `sink`.
 
-    A stream that nobody reads blocks the container, so reading goes on when the sink fails: its error is kept
-    in `error`, and `notify` is called at once, as it is at the end of the stream.
+    Output that nobody reads blocks who writes it, so reading goes on when the sink fails: its error is kept
+    in `error`, and `notify` is called at once, as it is at the end of the output.
     """
 
-    def __init__(
-        self, stream: socket.socket, *, tty: bool, sink: OutputSink | None, notify: Callable[[], None]
-    ) -> None:
-        super().__init__(name="container output", daemon=True)
-        self._stream = stream
-        self._tty = tty
+    def __init__(self, sink: OutputSink | None, notify: Callable[[], None]) -> None:
+        super().__init__(name="output", daemon=True)
         self._sink = sink
         self._notify = notify
         self.error: Exception | None = None
         self.ended_at: float | None = None
         self._ended = threading.Event()
+
+    def _hand_on(self, name: str, now: float, data: bytes) -> None:
+        if self._sink is None or self.error is not None:
+            return
+        try:
+            self._sink(name, now, data)
+        except Exception as error:  # noqa: BLE001 - a sink is the caller's; its error is raised in the caller's thread
+            self.error = error
+            self._notify()
+
+    def _end(self) -> None:
+        """All has been read."""
+        self.ended_at = time.monotonic()
+        self._ended.set()
+        self._notify()
+
+
+class OutputReader(SinkThread):
+    """Hands every chunk on with the time it came, until the stream ends."""
+
+    def __init__(
+        self, stream: socket.socket, *, tty: bool, sink: OutputSink | None, notify: Callable[[], None]
+    ) -> None:
+        super().__init__(sink, notify)
+        self._stream = stream
+        self._tty = tty
 
     def run(self) -> None:
         buffer = bytearray()
@@ -47,9 +69,7 @@ class OutputReader(threading.Thread):
         except OSError:
             pass  # the engine went away; whoever waits for the container's end finds out why
         finally:
-            self.ended_at = time.monotonic()
-            self._ended.set()
-            self._notify()
+            self._end()
 
     def stop(self, patience_s: float) -> bool:
         """Waits for the end of the stream; after `patience_s` cuts it off and says False."""
@@ -73,12 +93,3 @@ class OutputReader(threading.Thread):
                 self._hand_on(name, now, bytes(buffer[start + _HEADER : end]))
             start = end
         del buffer[:start]
-
-    def _hand_on(self, name: str, now: float, data: bytes) -> None:
-        if self._sink is None or self.error is not None:
-            return
-        try:
-            self._sink(name, now, data)
-        except Exception as error:  # noqa: BLE001 - a sink is the caller's; its error is raised in the caller's thread
-            self.error = error
-            self._notify()

@@ -8,6 +8,7 @@ import errno
 import math
 import threading
 import time
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
@@ -61,7 +62,7 @@ class Output(Protocol):
     def stop(self, patience_s: float) -> bool: ...
 
 
-class Steered:
+class Steered(ABC):
     """Is its own `RunningContainer`. The clock of the limit is a state, not a count: two pauses need one
     resume.
     """
@@ -181,6 +182,6 @@ class Steered:
                 place=self._spec.name,
             )
 
+    @abstractmethod
     def _broken(self) -> CellFault:
         """Why the control line or the output ended before the command did."""
-        raise NotImplementedError

@@ -14,14 +14,10 @@ from types import TracebackType
 from typing import Self
 
 from orchestrator.errors import EnvironmentFault, StoreError
-from orchestrator.sandbox.inplace.confine import landlock_version
+from orchestrator.sandbox.inplace.confine import FILES_SINCE, landlock_version
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-FILES_SINCE = 2
-"""The version of Landlock by which files are kept from a command."""
 
 
 class Out:

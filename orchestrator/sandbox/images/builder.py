@@ -131,7 +131,7 @@ class _Builder:
             fault: BaseException | None = None
             try:
                 self.image(recipe, force=recipe.name in self._forced)
-            except BaseException as error:  # noqa: BLE001 (the caller's thread raises it)
+            except BaseException as error:  # noqa: BLE001 - the caller's thread raises it
                 fault = error
             ended.put((recipe.name, fault))
 

@@ -21,6 +21,11 @@ LAST_CAPABILITY = 63
 OOM_SCORE = "500"
 """When memory runs out the command's processes go first: who tells the tale has to stay."""
 
+FILES_SINCE, TCP_SINCE = 2, 4
+"""Versions of Landlock since which changes and reads of files are held to some directories, and TCP to some
+ports.
+"""
+
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION = 1
 _PATH_BENEATH, _NET_PORT = 1, 2
@@ -72,12 +77,12 @@ def ruleset(order: Order) -> int | None:
     """A descriptor of the command's Landlock rules, None where it has none. Raises OSError."""
     files = _file_rights(order.landlock) if order.writable is not None else 0
     reads = _READ_FILE if files and order.hidden else 0
-    ports = _CONNECT_TCP if order.ports is not None and order.landlock >= 4 else 0
+    ports = _CONNECT_TCP if order.ports is not None and order.landlock >= TCP_SINCE else 0
     scopes = _SCOPE_SIGNAL if order.landlock >= 6 else 0
     if not files and not ports:
         return None
     attributes = struct.pack("QQQ", files | reads, ports, scopes)
-    size = 24 if order.landlock >= 6 else 16 if order.landlock >= 4 else 8
+    size = 24 if order.landlock >= 6 else 16 if order.landlock >= TCP_SINCE else 8
     rules = _call(_CREATE_RULESET, attributes, size, 0)
     for port in (order.ports or []) if ports else ():
         _call(_ADD_RULE, rules, _NET_PORT, struct.pack("QQ", _CONNECT_TCP, port), 0)
@@ -101,7 +106,7 @@ def _beside(hidden: str) -> Iterator[str]:
 
 
 def _file_rights(version: int) -> int:
-    if version < 2:
+    if version < FILES_SINCE:
         return 0  # it would refuse every rename between two directories
     return _WRITE_FILE | _MAKE_AND_REMOVE | _REFER | (_TRUNCATE if version >= 3 else 0)
 

@@ -54,7 +54,8 @@ def _move(source: Path, target: Path) -> None:
 
 def listed(directories: Sequence[str]) -> dict[str, set[str]]:
     """The names in each of these directories that is there."""
-    return {path: set(os.listdir(path)) for path in directories if Path(path).is_dir()}  # noqa: PTH208
+    there = [Path(path) for path in directories if Path(path).is_dir()]
+    return {str(path): {entry.name for entry in path.iterdir()} for path in there}
 
 
 def remove_new(before: dict[str, set[str]], uid: int) -> None:

@@ -4,35 +4,27 @@ from __future__ import annotations
 
 import os
 import select
-import threading
 import time
 from collections.abc import Callable, Mapping
 
 from orchestrator.sandbox.contract import OutputSink
 from orchestrator.sandbox.control import Wake
+from orchestrator.sandbox.output import SinkThread
 
 _CHUNK = 1 << 16
 
 
-class DescriptorReader(threading.Thread):
-    """Hands what comes on descriptors, each by its stream's name, to `sink` with the time it came, until all
-    have ended; it closes them.
-
-    A stream that nobody reads blocks the command, so reading goes on when the sink fails: its error is kept
-    in `error`, and `notify` is called at once, as it is at the end.
+class DescriptorReader(SinkThread):
+    """Hands on what comes on descriptors, each by its stream's name, with the time it came, until all have
+    ended; it closes them.
     """
 
     def __init__(
         self, descriptors: Mapping[int, str], *, sink: OutputSink | None, notify: Callable[[], None]
     ) -> None:
-        super().__init__(name="command output", daemon=True)
+        super().__init__(sink, notify)
         self._streams = dict(descriptors)
-        self._sink = sink
-        self._notify = notify
         self._cut = Wake()
-        self.error: Exception | None = None
-        self.ended_at: float | None = None
-        self._ended = threading.Event()
 
     def run(self) -> None:
         poller = select.poll()
@@ -52,9 +44,7 @@ class DescriptorReader(threading.Thread):
         for descriptor in self._streams:
             os.close(descriptor)
         self._cut.close()
-        self.ended_at = time.monotonic()
-        self._ended.set()
-        self._notify()
+        self._end()
 
     def stop(self, patience_s: float) -> bool:
         """Wait for the end of all streams; after `patience_s` cut them off and say False. May be called
@@ -65,15 +55,6 @@ class DescriptorReader(threading.Thread):
             self._cut.set()
         self.join()
         return complete
-
-    def _hand_on(self, name: str, now: float, data: bytes) -> None:
-        if self._sink is None or self.error is not None:
-            return
-        try:
-            self._sink(name, now, data)
-        except Exception as error:  # noqa: BLE001 - a sink is the caller's; its error is raised in the caller's thread
-            self.error = error
-            self._notify()
 
 
 def _read(descriptor: int) -> bytes:

@@ -21,14 +21,12 @@ from orchestrator.errors import CellFault
 from orchestrator.sandbox.config import RUN_DIR
 from orchestrator.sandbox.contract import ContainerEnd, ContainerSpec, Mount, OutputSink, RunningContainer
 from orchestrator.sandbox.control import ControlLine, Ready, Started
-from orchestrator.sandbox.inplace.confine import Order, landlock_version
+from orchestrator.sandbox.inplace.confine import TCP_SINCE, Order, landlock_version
 from orchestrator.sandbox.inplace.mounts import listed, moved, remove_new
 from orchestrator.sandbox.inplace.output import DescriptorReader
 from orchestrator.sandbox.steered import END_GRACE_S, Steered
 
 START_TIMEOUT_S = 60.0
-TCP_SINCE = 4
-"""The version of Landlock that knows of TCP."""
 
 SHARED_DIRS = ("/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue", "/run/lock")
 """Where any user may leave something for another."""

@@ -112,12 +112,13 @@ def test_one_that_is_not_locked_is_told_before_anything_is_pushed(layout: Layout
 
 
 def test_one_that_cannot_be_had_is_refused_with_its_reason(layout: Layout) -> None:
+    engine: Any = Engine()
     (layout.images / "gone").mkdir()
     (layout.images / "gone/unavailable.txt").write_text("no registry has it\n")
     with pytest.raises(InputError, match="gone cannot be had: no registry has it"):
-        push(HERE, ["gone"], layout=layout, client=Engine())  # type: ignore[arg-type]
+        push(HERE, ["gone"], layout=layout, client=engine)
     with pytest.raises(InputError, match="gone cannot be had: no registry has it"):
-        pull(["gone"], registry=HERE, layout=layout, client=Engine())  # type: ignore[arg-type]
+        pull(["gone"], registry=HERE, layout=layout, client=engine)
 
 
 def test_a_refusal_is_the_engines_words_without_its_clients(layout: Layout) -> None:

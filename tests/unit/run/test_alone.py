@@ -17,7 +17,7 @@ from orchestrator.fleet import Fleet
 from orchestrator.gateway.contract import Endpoint
 from orchestrator.plan.spec import LimitSpec
 from orchestrator.run import alone
-from orchestrator.run.alone import Asked, ImageFacts, machine_place, run_alone, take
+from orchestrator.run.alone import Asked, ImageFacts, machine_place, run_alone
 from orchestrator.store.cells import read_cell
 from orchestrator.store.evidence import load_evidence
 from orchestrator.store.record import CellRecord
@@ -174,9 +174,3 @@ def test_a_record_without_a_container_is_one_without_an_image(
     data["isolation"]["containers"] = "separate"
     with pytest.raises(ValueError, match="container_image is null"):
         CellRecord.model_validate(data)
-
-
-def test_a_variable_is_taken_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CAB_TEST_KEY", KEY)
-    assert take("CAB_TEST_KEY") == KEY
-    assert take("CAB_TEST_KEY") is None

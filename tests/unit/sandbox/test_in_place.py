@@ -311,8 +311,8 @@ def test_the_environment_of_others_of_the_same_user_is_closed_by_landlock(
     place: Place, landlock: int | None
 ) -> None:
     user = OWN if OWN[0] else (61234, 61234)
-    changes = {"user": user[0], "group": user[1], "extra_groups": []} if OWN[0] == 0 else {}
-    with subprocess.Popen(["sleep", "60"], env={"SECRET": "telltale"}, **changes) as other:  # type: ignore[call-overload]
+    changes: dict[str, Any] = {"user": user[0], "group": user[1], "extra_groups": []} if OWN[0] == 0 else {}
+    with subprocess.Popen(["sleep", "60"], env={"SECRET": "telltale"}, **changes) as other:
         try:
             place.landlock = landlock
             place.shell(f"cat /proc/{other.pid}/environ", user=user, workdir="/")
