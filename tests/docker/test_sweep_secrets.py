@@ -27,6 +27,8 @@ from orchestrator.adapter import HOME, WORKDIR
 from tests.docker.command import ENDED_S, HOSTED, REPO, Cab, serving, wait_for
 from tests.docker.secret_search import BLOCK, Search
 
+# How long the engine may take to start sending images, s.
+FIRST_BYTE_S = 900
 WRITABLE = ("tmp", HOME.strip("/"), WORKDIR.strip("/"), "run/cab")
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root reads the processes of others")
@@ -271,7 +273,10 @@ def test_images_hold_no_key(cab: Cab) -> None:
 
 
 def saved(cab: Cab, images: list[str]) -> Iterator[bytes]:
-    """All layers of some images as one tar. The SDK's own `save` takes one image at a time."""
+    """All layers of some images as one tar. The SDK's own `save` takes one image at a time.
+
+    The engine writes the whole tar to its own disk before it sends the first byte: minutes on a busy one.
+    """
     api = cab.docker.api
-    answer = api._get(api._url("/images/get"), params={"names": images}, stream=True)
+    answer = api._get(api._url("/images/get"), params={"names": images}, stream=True, timeout=FIRST_BYTE_S)
     yield from answer.iter_content(BLOCK)
