@@ -28,10 +28,11 @@ from orchestrator.stats.paired import (
     difference_interval,
     mcnemar,
     needed,
-    paired_bootstrap,
+    paired_contrast,
     sign_flip,
     spread,
 )
+from orchestrator.stats.rates import cluster_bootstrap
 from orchestrator.store.names import NO_STACK
 from scorers.aggregate import MIN_COVERAGE, group_of
 
@@ -47,7 +48,7 @@ Groups = Literal["cli", "model", "pair", "category", "stack", "condition"]
 
 MCNEMAR = "exact McNemar"
 SIGN_FLIP = "sign-flip permutation"
-BOOTSTRAP = "paired bootstrap"
+SWAP = "paired permutation"
 UNTESTED = "none"
 
 
@@ -191,7 +192,7 @@ def _by_group(
     alike = [value for dimension, value in VALUE.items() if dimension not in {*apart, "sweep"}]
     for cell in cells:
         name = (cell.kind, cell.methodology, _group_name(cell, apart, by))
-        together[name, (*(value(cell) for value in alike), cell.task, cell.content or "")].append(cell)
+        together[name, (*(value(cell) for value in alike), cell.task_name, cell.content or "")].append(cell)
     found: dict[Name, dict[Key, Unit]] = defaultdict(dict)
     for (name, key), of in together.items():
         found[name][key] = unit_of(of)
@@ -210,7 +211,7 @@ def _group_name(cell: Cell, apart: frozenset[Dimension], by: Groups | None) -> s
         case "pair":
             return f"{contestant} × {cell.model}"
         case "category":
-            return category_of(cell.task)
+            return category_of(cell.task_name)
     return VALUE[by](cell)
 
 
@@ -290,14 +291,8 @@ def _interval(differences: Sequence[float], *, once: bool) -> tuple[float, float
     spread, in closed form.
     """
     if not once and len(differences) >= MIN_TASKS and len(set(differences)) > 1:
-        ones = np.ones((len(differences), 1))
-        found = paired_bootstrap(
-            np.hstack([0 * ones, ones]),
-            np.hstack([np.array(differences)[:, None], ones]),
-            "difference",
-        )
-        if found is not None:
-            return found.low, found.high
+        [[low, high]] = cluster_bootstrap(np.array(differences)[:, None], np.ones((len(differences), 1)))
+        return float(low), float(high)
     return difference_interval(differences)
 
 
@@ -340,7 +335,7 @@ def _of_measure(measure: str, tasks: Sequence[Paired]) -> Difference:
     if not (a[:, 1].any() and b[:, 1].any()):
         return _unknown(measure, what.kind, "a side passed nothing")
     of_a, of_b = (float(side[:, 0].sum() / side[:, 1].sum()) for side in (a, b))
-    found = paired_bootstrap(a, b, what.kind) if len(tasks) >= MIN_TASKS else None
+    found = paired_contrast(a, b, what.kind) if len(tasks) >= MIN_TASKS else None
     reason = None
     if found is None:
         reason = FEW if len(tasks) < MIN_TASKS else "a side is 0, or so few tasks that resamples are"
@@ -352,7 +347,7 @@ def _of_measure(measure: str, tasks: Sequence[Paired]) -> Difference:
         value=_contrast(of_a, of_b, what.kind),
         low=found.low if found else None,
         high=found.high if found else None,
-        method=BOOTSTRAP if found else UNTESTED,
+        method=SWAP if found else UNTESTED,
         p=found.p if found else None,
         p_adjusted=None,
         effect=None,
