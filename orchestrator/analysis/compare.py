@@ -9,7 +9,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -45,6 +45,7 @@ Verdict = Literal[
     "not measured",
 ]
 Groups = Literal["cli", "model", "pair", "category", "stack", "condition"]
+SPLITS: tuple[Groups, ...] = get_args(Groups)
 
 MCNEMAR = "exact McNemar"
 SIGN_FLIP = "sign-flip permutation"

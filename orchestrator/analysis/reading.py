@@ -9,7 +9,7 @@ from pathlib import Path
 from orchestrator.analysis.cells import Cell, cells_of
 from orchestrator.analysis.sides import Side, sides
 from orchestrator.errors import InputError
-from orchestrator.store.cells import SWEEP, CellStore, newest_sweep
+from orchestrator.store.cells import SWEEP, newest_sweep
 from orchestrator.store.chosen import chosen_sweeps
 from orchestrator.store.frame import load_frame
 from orchestrator.store.preflight import incompatible_cells
