@@ -59,7 +59,9 @@ def report(
 @click.argument("b", shell_complete=complete.sweeps)
 @sweeps_argument
 @click.option(
-    "--by", type=click.Choice(SPLITS), help="Compare each of these for itself, with Holm's correction."
+    "--by",
+    type=click.Choice(SPLITS),
+    help="Compare each of these for itself, corrected for how many they are.",
 )
 @markdown_option
 @results_option
@@ -69,8 +71,8 @@ def compare(
 ) -> None:
     """Say whether B is better than A, over the tasks that both share.
 
-    A and B are two sweeps; or two CLIs, models, stacks or conditions of SWEEP… (default: the newest sweep), by
-    name or as cli=NAME,model=NAME,stack=NAME,condition=NAME,sweep=ID.
+    A and B are two sweeps; or two CLIs, models, stacks or conditions of SWEEP… (default: the newest
+    sweep), by name or as cli=NAME,model=NAME,stack=NAME,condition=NAME,sweep=ID.
     """
     from orchestrator.analysis.compare import SPLITS as KNOWN
     from orchestrator.analysis.compare import compare as compared

@@ -59,18 +59,13 @@ def print_comparison(found: Compared, *, as_json: bool, as_markdown: bool) -> No
     for comparisons in _tables(found):
         for line in _head(comparisons, a, b):
             _say(line, out, as_markdown=as_markdown)
-        if found.by is None:
-            _print(_measures(comparisons[0]), out, as_markdown=as_markdown)
-        else:
-            _print(_groups(comparisons, found.by), out, as_markdown=as_markdown)
+        columns = _measures(comparisons[0]) if found.by is None else _groups(comparisons, found.by)
+        _print(columns, out, as_markdown=as_markdown)
         for line in _words(comparisons, a, b):
             _say(line, out, as_markdown=as_markdown)
+        if any(NOT_MEASURED in column.cells for column in columns):
+            _say(LEGEND, out, as_markdown=as_markdown)
         out.print()
-    shown = [
-        cell for columns in map(_measures, found.comparisons) for column in columns for cell in column.cells
-    ]
-    if NOT_MEASURED in shown:
-        _say(LEGEND, out, as_markdown=as_markdown)
 
 
 def as_data(found: Compared) -> dict[str, Any]:
@@ -177,10 +172,8 @@ def _takes(of: Comparison, it: Difference) -> str:
     """What it would take to see one."""
     if it.needed is None:
         return f"{_change(it, it.value)} {_between(it)}"
-    said = (
-        f"{plural(of.tasks, 'task')} at as many runs show {_change(it, it.needed.detectable).lstrip('+')} or more "
-        f"with a chance of {_CHANCE}"
-    )
+    least = _change(it, it.needed.detectable).lstrip("+")
+    said = f"{plural(of.tasks, 'task')} at as many runs show {least} or more with a chance of {_CHANCE}"
     if it.needed.tasks is None:
         return f"{said}; none at all was observed"
     more = f"; to see the observed {_change(it, it.value)}, about {plural(it.needed.tasks, 'task')}"

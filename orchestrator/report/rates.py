@@ -9,9 +9,10 @@ from typing import Any
 from rich.console import Console
 
 from orchestrator.analysis.cells import ABOUT
-from orchestrator.analysis.measures import NOTHING_PASSED, Measure
+from orchestrator.analysis.measures import BOOTSTRAP, NOTHING_PASSED, Measure
 from orchestrator.analysis.reading import Read
 from orchestrator.analysis.summary import By, Line, Summary, Table
+from orchestrator.report.called import as_called
 from orchestrator.report.columns import Column, fit
 from orchestrator.report.legend import legend
 from orchestrator.report.markdown import escaped
@@ -64,11 +65,11 @@ def print_report(found: Summary, read: Read, *, as_json: bool, as_markdown: bool
     print_skipped([(cell.cell_id, cell.reason) for cell in read.skipped], out)
     out.print(f"{plural(len(read.sweeps), 'sweep')}: {', '.join(read.sweeps)}", soft_wrap=True)
     if sum(len(table.lines) for table in found.tables) > 1:
-        out.print("whether two of these differ: `cab compare A B`", soft_wrap=True)
+        out.print(as_called("whether two of these differ: cab compare A B"), soft_wrap=True)
 
 
 def as_data(found: Summary) -> dict[str, Any]:
-    """A summary as JSON has it; every null has its reason beside it."""
+    """A summary as JSON has it."""
     return asdict(found)
 
 
@@ -81,6 +82,7 @@ def _print_table(table: Table, by: By, out: Console) -> None:
     for columns in (_rates(lines, by, bars=out.is_terminal), _spent(lines, by)):
         made, lacking = fit(columns, "", out)
         out.print(made)
+        out.print()
         shown += [(column.name, column.cells) for column in columns if column.name not in lacking]
         left_out += lacking
     for note in notes(table, shown):
@@ -224,7 +226,8 @@ def notes(table: Table, shown: Iterable[tuple[str, Sequence[str]]]) -> list[str]
     found = legend(shown)
     methods = sorted({line.pass_rate.method for line in table.lines if line.pass_rate.value is not None})
     if methods:
-        found.append(f"95 % intervals of pass: {', '.join(methods)}; of the rest: task bootstrap")
+        rest = "" if methods == [BOOTSTRAP] else f"; of the rest: {BOOTSTRAP}"
+        found.append(f"95 % intervals of pass: {', '.join(methods)}{rest}")
     names = {name for name, _ in shown}
     if "if lost" in names:
         found.append("if lost: with all infra cells as failed, and as passed")

@@ -24,7 +24,7 @@ RESAMPLES = 10_000
 _USABLE = 0.999
 _EXACT = 14
 """Tasks up to which all 2ⁿ ways to swap their sides are counted."""
-_DRAWS = 20_000
+_DRAWS = 10_000
 
 
 def mcnemar(only_a: int, only_b: int) -> float:
@@ -37,7 +37,7 @@ def mcnemar(only_a: int, only_b: int) -> float:
 def sign_flip(differences: Sequence[float]) -> float:
     """The p-value of a mean difference over tasks, by the ways in which each task's sides could be swapped.
 
-    All of them where at most 14 differ from 0, else a sample of 20,000 seeded from the differences.
+    All of them where at most 14 differ from 0, else a sample of 10,000 seeded from the differences.
     """
     given = np.array([value for value in differences if value], dtype=float)
     if not len(given):
