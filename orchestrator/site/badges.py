@@ -50,8 +50,8 @@ _UNKNOWN = 700
 
 @dataclass(frozen=True)
 class Badge:
-    """What a badge says: `label` on dark ground, `message` on that of its tone, `title` in whole sentences for
-    those who hear it or point at it.
+    """What a badge says: `label` on dark ground, `message` on that of its tone, `title` in whole sentences
+    for those who hear it or point at it.
     """
 
     label: str
@@ -91,8 +91,8 @@ def _text(text: str, x: int, width: int) -> str:
 
 
 def _left_ground(width: int) -> str:
-    """A box whose left corners are round. Drawn, not clipped: a clip needs an id, and two badges that stand in
-    one document would have the same.
+    """A box whose left corners are round. Drawn, not clipped: a clip needs an id, and two badges that stand
+    in one document would have the same.
     """
     r = _RADIUS
     return f"M{r} 0H{width}V{HEIGHT}H{r}A{r} {r} 0 0 1 0 {HEIGHT - r}V{r}A{r} {r} 0 0 1 {r} 0Z"

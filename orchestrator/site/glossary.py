@@ -87,7 +87,9 @@ def _of(group: str, entries: list[Mapping[str, object]]) -> Iterator[Term]:
 
 def _outcomes() -> Iterator[Term]:
     for name, rule in TABLE.items():
-        counts = "Counted." if rule.counted else "Not counted, and tried again." if rule.retried else "Not run."
+        counts = (
+            "Counted." if rule.counted else "Not counted, and tried again." if rule.retried else "Not run."
+        )
         text = f"{rule.meaning[:1].upper()}{rule.meaning[1:]}. {counts}"
         yield Term(name, "outcome", text, (name.replace("_", " "),) if "_" in name else (), "outcomes")
 

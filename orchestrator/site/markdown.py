@@ -1,4 +1,4 @@
-"""cab's own documents as HTML: Markdown without HTML in it, with anchors at headings and links into the site."""
+"""cab's own documents as HTML: Markdown without HTML in it, anchors at headings, links into the site."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -48,14 +49,14 @@ def render(text: str, link_to: LinkTo) -> Document:
         raise ValueError("a document begins with its title")
     body = _with_links(_without_styles(tokens[3:]), link_to)
     html = parser.renderer.render(_in_boxes(body), parser.options, {})
-    return Document(headings[0].text, Markup(html), tuple(headings[1:]))  # noqa: S704
+    return Document(headings[0].text, Markup(html), tuple(headings[1:]))
 
 
 def _anchored(tokens: Sequence[Token]) -> list[Heading]:
-    """Give each heading an anchor, made of its words as code hosts make it, a number after it where it recurs."""
+    """Give each heading an anchor, made of its words as code hosts make it, numbered where it recurs."""
     found: list[Heading] = []
     seen: Counter[str] = Counter()
-    for opening, inline in zip(tokens, tokens[1:], strict=False):
+    for opening, inline in pairwise(tokens):
         if opening.type != "heading_open":
             continue
         words = "".join(child.content for child in inline.children or ())
@@ -96,7 +97,7 @@ def _with_links(tokens: Sequence[Token], link_to: LinkTo) -> Sequence[Token]:
 
 
 def _in_boxes(tokens: Sequence[Token]) -> list[Token]:
-    """Tables in boxes of their own, which scroll where the page must not; focusable, so that keys scroll them."""
+    """Tables in boxes of their own, which scroll where the page must not, by keys too."""
     boxed: list[Token] = []
     for token in tokens:
         if token.type == "table_open":

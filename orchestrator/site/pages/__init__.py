@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.site.pages import leaderboard
+from orchestrator.site.pages import documents, leaderboard, provenance, snapshots, terms
 
-MODULES = (leaderboard,)
+MODULES = (leaderboard, documents, terms, provenance, snapshots)
 """Every module whose `pages(source)` the site consists of."""
