@@ -1,8 +1,4 @@
-"""The recording of a cell for the player: how it came about, how long it is, and its data file.
-
-A page from a folder may fetch nothing, so the recording comes as a script that hands over one text. The text
-is a JSON string whatever the file holds: none of it can be run.
-"""
+"""The recording of a cell: how it came about, how long it is, whether it was cut."""
 
 from __future__ import annotations
 
@@ -27,12 +23,12 @@ _END = 1 << 16
 
 @dataclass(frozen=True)
 class Cast:
-    """`seconds` is the time of the last event, None where the file has none that can be read."""
+    """`seconds` is the time of the last event; `cut` is None where nothing was left out."""
 
     how: str
     columns: int
     rows: int
-    seconds: float | None
+    seconds: float
     size: int
     cut: str | None
 
@@ -61,14 +57,6 @@ def cast(directory: Path, recording: Recording | None) -> Cast | None:
     last = events[-1]
     cut = next((line(event[2], 120) for event in reversed(events) if event[1] == "m"), None)
     return Cast(HOW[recording], columns, rows, max(0.0, last[0]), size, cut)
-
-
-def data(name: str, path: Path) -> bytes:
-    """The data file of a recording, under the name that its page asks for it by."""
-    with store_errors(path):
-        text = path.read_text("utf-8", errors="replace")
-    # In ASCII: half a surrogate pair, or a separator of lines, is nothing that a script may hold.
-    return f"cab.data({json.dumps(name)},{json.dumps(text)});\n".encode("ascii")
 
 
 def _event(raw: bytes) -> tuple[float, str, str] | None:

@@ -20,6 +20,9 @@ SPANS = "spans.jsonl"
 PATCH = "diff.patch"
 CAST = "recording.cast"
 
+SPANS_SHOWN_WHOLE = 64 << 10
+"""Bytes of a trace that a page certainly shows whole: a span takes some 300 at least."""
+
 PUBLISHED_AS = {
     CELL: "record.json",
     EVIDENCE: "evidence.json",
@@ -36,7 +39,9 @@ and not HOME, which are large and hold what a CLI knows of the machine. The patc
 
 @dataclass(frozen=True)
 class Stored:
-    """`evidence` and `facts` are None of an imported cell: nobody but its publisher has them."""
+    """`evidence` and `facts` are None where the evidence is not there: of an imported cell nobody but its
+    publisher has it.
+    """
 
     directory: Path
     record: CellRecord
@@ -47,7 +52,7 @@ class Stored:
     def read(cls, directory: Path) -> Stored:
         """Raises StoreError where a file of the cell is not there or damaged."""
         record = read_cell(directory)
-        if record.imported is not None:
+        if not (directory / EVIDENCE).is_file():
             return cls(directory, record, None, None)
         return cls(directory, record, load_evidence(directory), load_facts(directory))
 

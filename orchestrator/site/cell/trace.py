@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestrator.site.cell.bounded import line
 
-MAX_SPANS = 400
+MAX_SPANS = 200
 MAX_LANES = 4
 """Lanes of one kind: calls that ran at the same time lie below each other, up to this many."""
 WIDTH = 1000
