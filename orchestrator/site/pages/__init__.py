@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
-from orchestrator.site.pages import documents, leaderboard, provenance, snapshots, terms
+from orchestrator.site.pages import (
+    cell,
+    documents,
+    gallery,
+    leaderboard,
+    provenance,
+    snapshots,
+    terms,
+)
 
-MODULES = (leaderboard, documents, terms, provenance, snapshots)
+MODULES = (
+    leaderboard,
+    cell,
+    gallery,
+    documents,
+    terms,
+    provenance,
+    snapshots,
+)
 """Every module whose `pages(source)` the site consists of."""
