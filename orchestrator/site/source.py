@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 import polars as pl
 
-from orchestrator.errors import InputError
+from orchestrator.analysis.cells import category_of
+from orchestrator.analysis.summary import By, Summary, summarise
+from orchestrator.analysis.units import Unit, units_of
+from orchestrator.errors import InputError, StoreError
 from orchestrator.run.provenance import Provenance
 from orchestrator.site.snapshots import Snapshot
 from orchestrator.store.cells import CELL, CELLS, SWEEP, CellStore
+from orchestrator.store.endpoints import ENDPOINTS
+from orchestrator.store.evidence import load_facts
 from orchestrator.store.files import store_errors
 from orchestrator.store.frame import load_frame
 from orchestrator.store.index import INDEX
 from orchestrator.store.names import CellKey
-from orchestrator.store.record import SweepRecord
+from orchestrator.store.preflight import PREFLIGHT, incompatible_cells
+from orchestrator.store.record import SkippedCell, SweepRecord
 
 _ORDER = ("methodology_version", "cli", "stack", "model", "task", "condition", "sweep_id", "run")
 
@@ -39,6 +47,7 @@ class Source:
     base_url: str | None = None
     snapshots: tuple[Snapshot, ...] = ()
     snapshot: str | None = None
+    _summaries: dict[tuple[By, str | None], Summary] = field(default_factory=dict, repr=False)
 
     @classmethod
     def read(
@@ -83,12 +92,64 @@ class Source:
     @cached_property
     def sums(self) -> bytes:
         """A line of `sha256sum` for each record of a sweep or a cell, by path below what holds the sweeps."""
-        found = {f"{name}/{SWEEP}": _sha256(root / SWEEP) for name, root in self.roots.items()}
+        found = {
+            f"{name}/{file}": _sha256(root / file)
+            for name, root in self.roots.items()
+            for file in (SWEEP, PREFLIGHT, ENDPOINTS)
+            if (root / file).is_file()
+        }
         for cell_id, sweep_id, digest in self.frame.select(
             "cell_id", "sweep_id", "record_sha256"
         ).iter_rows():
             found[f"{sweep_id}/{CELLS}/{self.key(cell_id).path()}/{CELL}"] = digest
         return "".join(f"{found[path]}  {path}\n" for path in sorted(found)).encode()
+
+    def summary(self, by: By, scope: str | None = None) -> Summary:
+        """The numbers of each `by`, of all tasks or of those of one of `scopes`; reckoned once."""
+        found = self._summaries.get((by, scope))
+        if found is None:
+            tasks = None if scope is None else self.scopes[scope]
+            units = self.units if tasks is None else [it for it in self.units if it.first.task in tasks]
+            skipped = [
+                it for it in self.skipped if tasks is None or CellKey.of_id(it.cell_id)[1].task in tasks
+            ]
+            found = summarise(units, by, skipped=skipped)
+            self._summaries[by, scope] = found
+        return found
+
+    @cached_property
+    def units(self) -> list[Unit]:
+        """What was run once or several times, by name."""
+        return units_of(self.frame)
+
+    @cached_property
+    def skipped(self) -> list[SkippedCell]:
+        """Cells that plans left out or whose CLI and model cannot work together, with the reason."""
+        found: list[SkippedCell] = []
+        for name, record in self.sweeps.items():
+            found += record.skipped
+            found += incompatible_cells(CellStore(self.roots[name].parent, name))
+        return found
+
+    @cached_property
+    def scopes(self) -> dict[str, frozenset[str]]:
+        """Kinds of work, `category/<name>` and `language/<name>`, with their tasks."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for task in {unit.first.task for unit in self.units}:
+            found[f"category/{category_of(task)}"].add(task)
+            if (language := self.languages.get(task)) is not None:
+                found[f"language/{language}"].add(task)
+        return {name: frozenset(found[name]) for name in sorted(found)}
+
+    @cached_property
+    def languages(self) -> dict[str, str]:
+        """The language of each task of which a cell's evidence tells it; that of imported ones does not."""
+        cells = {unit.first.task: unit.first.cell_id for unit in self.units}
+        found = {}
+        for task, cell_id in cells.items():
+            with suppress(StoreError):
+                found[task] = load_facts(self.cell_dir(cell_id)).language
+        return found
 
     @cached_property
     def methodologies(self) -> tuple[str, ...]:
