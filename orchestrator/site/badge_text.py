@@ -58,19 +58,16 @@ def of_cell(cell: Cell) -> Said:
     return Said(value, run, cell.claim, tone, title)
 
 
-def of_lines(lines: Sequence[Line], shared: str | None = None) -> Said:
-    """The pass rate of a pair or a CLI, given its lines of all kinds and methodology versions.
+def of_lines(lines: Sequence[Line]) -> Said:
+    """The pass rate of a pair or a CLI, given its lines of all kinds and methodology versions, one at least.
 
-    `shared` says what a marginal is confined to. Versions are not merged: the one of this cab is said, else the last by
-    name. Raises ValueError where there is no line.
+    Versions are not merged: that of this cab is said, else the last by name.
     """
     results = [line for line in lines if line.kind == "result"]
     if not results:
-        if not lines:
-            raise ValueError("a badge of nothing")
         return Said(NO_RESULT, "", "pipeline_only", "pipeline", _NO_MODEL)
     line = max(results, key=lambda it: (it.methodology == METHODOLOGY_VERSION, it.methodology))
-    title = " ".join(part for part in (_basis_in_words(line), shared, _methodology(line, results)) if part)
+    title = f"{_basis_in_words(line)} {_methodology(line, results)}"
     rate = line.pass_rate
     if rate.value is None:
         why = rate.reason or "not measured"
@@ -100,12 +97,14 @@ def _basis_in_words(line: Line) -> str:
     interval = "" if rate.low is None else f" 95 % interval: {rate.method}."
     low, high = line.censored
     bounds = (
-        f" Of {line.counted + line.infra} cells {line.infra} ended by a fault that is not the agent's: with all of them "
-        f"failed the rate is {percent(low)}, with all passed {percent(high)}."
+        f" Of {line.counted + line.infra} cells {line.infra} ended by a fault that is not the agent's: with "
+        f"all of them failed the rate is {percent(low)}, with all passed {percent(high)}."
         if line.infra
         else ""
     )
-    return f"Mean over tasks of the mean over runs, {line.counted} cells. Claim: {line.claim}.{interval}{bounds}"
+    return (
+        f"Mean over tasks of the mean over runs, {line.counted} cells. Claim: {line.claim}.{interval}{bounds}"
+    )
 
 
 def _methodology(line: Line, results: Sequence[Line]) -> str:

@@ -101,7 +101,9 @@ def inputs(units: Iterable[Unit]) -> tuple[str, ...]:
     return tuple(f"{cell.record_sha256} {cell.task}" for unit in units for cell in unit.cells)
 
 
-def grid(units: Sequence[Unit], row: Callable[[Unit], Head], column: Callable[[Unit], Head], source: Source) -> Grid:
+def grid(
+    units: Sequence[Unit], row: Callable[[Unit], Head], column: Callable[[Unit], Head], source: Source
+) -> Grid:
     """One box for each unit: how many of its counted runs passed."""
     boxes: dict[tuple[Head, Head], list[Box]] = defaultdict(list)
     for unit in units:
@@ -141,7 +143,11 @@ def outcome_of(cell: Cell) -> str:
     """What came of a cell, in words."""
     state = state_of(cell)
     said = {"void": "failed, void", "uncounted": "did not count"}.get(state, state)
-    return said if cell.outcome == "completed" else f"{said} ({with_cause(cell.outcome, None).replace('_', ' ')})"
+    return (
+        said
+        if cell.outcome == "completed"
+        else f"{said} ({with_cause(cell.outcome, None).replace('_', ' ')})"
+    )
 
 
 def task_head(unit: Unit) -> Head:
@@ -185,7 +191,5 @@ def _grid(boxes: dict[tuple[Head, Head], list[Box]]) -> Grid:
     columns = sorted({column for _, column in boxes}, key=lambda head: head.name)
     return Grid(
         tuple(columns),
-        tuple(
-            (row, tuple(tuple(boxes.get((row, column), ())) for column in columns)) for row in rows
-        ),
+        tuple((row, tuple(tuple(boxes.get((row, column), ())) for column in columns)) for row in rows),
     )

@@ -1,6 +1,6 @@
 """Every word that the site uses in a sense of its own: once, for the glossary's page and for every tooltip.
 
-`glossary.toml` has the sentences. Outcomes are the outcome table's own words.
+`glossary.toml` has the sentences. Outcomes are the outcome table's own words, claims those of `words`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from orchestrator.analysis.groups import MIN_RUNS
 from orchestrator.run.outcome import TABLE
+from orchestrator.site.words import CLAIMS
 from scorers.aggregate import MIN_COVERAGE
 
 FILE = Path(__file__).with_name("glossary.toml")
-MIN_RUNS = 3
 
 GROUPS = {
     "ran": "What was run",
@@ -61,6 +62,7 @@ def terms() -> tuple[Term, ...]:
     found: list[Term] = []
     for group in GROUPS:
         found += _outcomes() if group == "outcome" else _of(group, data.pop(group))
+        found += _claims() if group == "claim" else ()
     if data:
         raise ValueError(f"{FILE.name}: no section is called {', '.join(data)}")
     return tuple(found)
@@ -83,6 +85,12 @@ def _of(group: str, entries: list[Mapping[str, object]]) -> Iterator[Term]:
             also=tuple(map(str, also)),
             see=None if see is None else str(see),
         )
+
+
+def _claims() -> Iterator[Term]:
+    for claim in CLAIMS.values():
+        also = () if claim.word == claim.level else (claim.word, f"{claim.word}s")
+        yield Term(claim.level, "claim", claim.about, also)
 
 
 def _outcomes() -> Iterator[Term]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.site.pages import (
+    badges,
     cell,
     documents,
     gallery,
@@ -20,5 +21,6 @@ MODULES = (
     terms,
     provenance,
     snapshots,
+    badges,
 )
 """Every module whose `pages(source)` the site consists of."""
