@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from orchestrator.analysis.cells import ABOUT, KINDS, Cell, Kind
+from orchestrator.analysis.groups import contestant_of
 from orchestrator.analysis.summary import By, Line, Table, summarise
 from orchestrator.analysis.units import Unit
 from orchestrator.run.outcome import with_cause
 from orchestrator.site import links
 from orchestrator.site.source import Source
+from orchestrator.store.names import NO_STACK
 
 State = Literal["passed", "failed", "mixed", "void", "uncounted"]
 
@@ -87,11 +89,6 @@ def parts(units: Iterable[Unit]) -> list[Part]:
         found[unit.first.kind, unit.first.methodology].append(unit)
     order = sorted(found, key=lambda key: (KINDS.index(key[0]), key[1]))
     return [Part(kind, methodology, tuple(found[kind, methodology])) for kind, methodology in order]
-
-
-def lines_of(source: Source, by: By, name: str) -> list[Line]:
-    """All lines of one name: one for each kind and methodology that it has cells of."""
-    return [line for line in source.summary(by).lines if line.name == name]
 
 
 def inputs(units: Iterable[Unit]) -> tuple[str, ...]:
@@ -193,3 +190,93 @@ def _grid(boxes: dict[tuple[Head, Head], list[Box]]) -> Grid:
         tuple(columns),
         tuple((row, tuple(tuple(boxes.get((row, column), ())) for column in columns)) for row in rows),
     )
+
+
+# Rates
+
+
+@dataclass(frozen=True)
+class Rates:
+    """A table of rates: `head` is the word over its first column."""
+
+    id: str
+    caption: str
+    head: str
+    rows: tuple[tuple[Head, Line], ...]
+
+
+def by_model(source: Source, part: Part) -> Rates:
+    """The pairs of one CLI, by model."""
+    rows = [(Head(line.key["model"], _pair_page(line)), line) for line in _pairs(source, part)]
+    return Rates(f"models-{part.id}", "With each model", "model", tuple(rows))
+
+
+def by_cli(source: Source, part: Part) -> Rates:
+    """The pairs of one model, by CLI."""
+    rows = [(Head(contestant_name(line), _pair_page(line)), line) for line in _pairs(source, part)]
+    return Rates(f"clis-{part.id}", "With each CLI", "CLI", tuple(rows))
+
+
+def of_pair(source: Source, part: Part) -> Rates:
+    """The one pair that a part is of."""
+    rows = [(Head(line.name, _pair_page(line)), line) for line in _pairs(source, part)]
+    return Rates(f"pairs-{part.id}", "All tasks", "CLI × model", tuple(rows))
+
+
+def of_these_units(part: Part, caption: str) -> Rates:
+    """The pairs of a part on its own tasks, where these are not all that a pair was run on."""
+    rows = [(Head(line.name, _pair_page(line)), line) for line in part.table("pair").lines]
+    return Rates(f"pairs-{part.id}", caption, "CLI × model", tuple(rows))
+
+
+def _pairs(source: Source, part: Part) -> list[Line]:
+    """The lines of the pairs that a part holds every unit of."""
+    names = {(unit.first.contestant, unit.first.model) for unit in part.units}
+    return [
+        line
+        for table in source.summary("pair").tables
+        if (table.kind, table.methodology) == (part.kind, part.methodology)
+        for line in table.lines
+        if (contestant_name(line), line.key["model"]) in names
+    ]
+
+
+def by_category(part: Part) -> Rates:
+    rows = [
+        (Head(line.name, links.category_page(line.name)), line) for line in part.table("category").lines
+    ]
+    return Rates(f"categories-{part.id}", "In each category", "category", tuple(rows))
+
+
+def by_task(part: Part) -> Rates:
+    rows = [(Head(line.name, links.task_page(_bare(line.name))), line) for line in part.table("task").lines]
+    return Rates(f"tasks-{part.id}", "On each task", "task", tuple(rows))
+
+
+def among_all(source: Source, part: Part, by: Literal["cli", "model"], name: str) -> Rates | None:
+    """The line of a CLI or a model among all others, over what all of them attempted; None where there is no
+    other.
+    """
+    for table in source.summary(by).tables:
+        lines = [line for line in table.lines if line.name == name]
+        if (table.kind, table.methodology) == (part.kind, part.methodology) and lines and len(table.lines) > 1:
+            units, others = table.shared_units, "(model, task)" if by == "cli" else "(CLI, task)"
+            word = "CLI" if by == "cli" else "model"
+            page = links.cli_page(name) if by == "cli" else links.model_page(name)
+            return Rates(
+                f"all-{part.id}",
+                f"Over the {units} {others} pairs that all {len(table.lines)} {word}s attempted",
+                word,
+                ((Head(name, page), lines[0]),),
+            )
+    return None
+
+
+def contestant_name(line: Line) -> str:
+    """The CLI of a line, with its stack and condition."""
+    key = line.key
+    return contestant_of(key["cli"], key.get("stack", NO_STACK), key.get("condition"))
+
+
+def _pair_page(line: Line) -> str:
+    return links.pair_page(contestant_name(line), line.key["model"])

@@ -42,7 +42,7 @@ def environment(site: Mapping[str, Any], made: Container[str]) -> Environment:
         finalize=_finalize,
     )
     env.filters |= FILTERS
-    env.globals |= {
+    env.globals |= FILTERS | {
         "site": site,
         "links": links,
         "words": words,

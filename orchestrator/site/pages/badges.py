@@ -10,8 +10,7 @@ from functools import partial
 from orchestrator.site import links
 from orchestrator.site.badge_text import Said, of_cell, of_lines
 from orchestrator.site.badges import svg
-from orchestrator.site.boards import contestant
-from orchestrator.site.entities import inputs
+from orchestrator.site.entities import contestant_name, inputs
 from orchestrator.site.output import File, Page
 from orchestrator.site.source import Source
 
@@ -63,7 +62,7 @@ def _of_pair(source: Source, cli: str, model: str) -> Said:
     lines = [
         line
         for line in source.summary("pair").lines
-        if line.key["model"] == model and contestant(line) == cli
+        if line.key["model"] == model and contestant_name(line) == cli
     ]
     return of_lines(lines)
 
@@ -71,7 +70,7 @@ def _of_pair(source: Source, cli: str, model: str) -> Said:
 def _of_cli(source: Source, cli: str) -> Said:
     """A CLI over what all CLIs attempted: its rates on other tasks would not compare."""
     tables = source.summary("cli").tables
-    lines = [line for table in tables for line in table.lines if contestant(line) == cli]
+    lines = [line for table in tables for line in table.lines if contestant_name(line) == cli]
     said = of_lines(lines)
     shared = {table.methodology: table.shared_units for table in tables if table.kind == "result"}
     return said if said.claim == "pipeline_only" else replace(said, title=f"{said.title} {_shared(shared)}")
