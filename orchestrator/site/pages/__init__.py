@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.site.pages import leaderboard
+from orchestrator.site.pages import leaderboard, matrix, pareto
 
-MODULES = (leaderboard,)
+MODULES = (leaderboard, matrix, pareto)
 """Every module whose `pages(source)` the site consists of."""
