@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 from orchestrator.site.pages import (
     badges,
     cell,
@@ -9,7 +10,9 @@ from orchestrator.site.pages import (
     documents,
     gallery,
     leaderboard,
+    matrix,
     pair,
+    pareto,
     provenance,
     snapshots,
     terms,
@@ -17,6 +20,8 @@ from orchestrator.site.pages import (
 
 MODULES = (
     leaderboard,
+    matrix,
+    pareto,
     cell,
     gallery,
     cli,
