@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
 from orchestrator.site.pages import (
     badges,
     cell,
@@ -22,8 +21,8 @@ MODULES = (
     leaderboard,
     matrix,
     pareto,
-    cell,
     gallery,
+    cell,
     cli,
     pair,
     documents,
