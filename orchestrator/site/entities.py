@@ -92,8 +92,8 @@ def parts(units: Iterable[Unit]) -> list[Part]:
 
 
 def inputs(units: Iterable[Unit]) -> tuple[str, ...]:
-    """What decides a page about these units alone: their records, and the names that tasks of several contents
-    have.
+    """What decides a page about these units alone: their records, and the names that tasks of several
+    contents have.
     """
     return tuple(f"{cell.record_sha256} {cell.task}" for unit in units for cell in unit.cells)
 
@@ -242,9 +242,7 @@ def _pairs(source: Source, part: Part) -> list[Line]:
 
 
 def by_category(part: Part) -> Rates:
-    rows = [
-        (Head(line.name, links.category_page(line.name)), line) for line in part.table("category").lines
-    ]
+    rows = [(Head(line.name, links.category_page(line.name)), line) for line in part.table("category").lines]
     return Rates(f"categories-{part.id}", "In each category", "category", tuple(rows))
 
 
@@ -259,7 +257,11 @@ def among_all(source: Source, part: Part, by: Literal["cli", "model"], name: str
     """
     for table in source.summary(by).tables:
         lines = [line for line in table.lines if line.name == name]
-        if (table.kind, table.methodology) == (part.kind, part.methodology) and lines and len(table.lines) > 1:
+        if (
+            (table.kind, table.methodology) == (part.kind, part.methodology)
+            and lines
+            and len(table.lines) > 1
+        ):
             units, others = table.shared_units, "(model, task)" if by == "cli" else "(CLI, task)"
             word = "CLI" if by == "cli" else "model"
             page = links.cli_page(name) if by == "cli" else links.model_page(name)

@@ -80,6 +80,11 @@ def cell_folder(sweep_id: str, key: CellKey) -> str:
     return f"cell/{slug(sweep_id)}/{key.path().as_posix().replace(':', '=')}"
 
 
+def sweep_record(sweep_id: str) -> str:
+    """The record of a sweep, as a file."""
+    return f"data/sweep/{slug(sweep_id)}.json"
+
+
 def document_page(name: str) -> str:
     """The page of one of cab's documents that has no name of its own above."""
     return f"docs/{name}.html"

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from orchestrator.site.pages import (
     badges,
+    category,
     cell,
     cli,
     documents,
     gallery,
     leaderboard,
     matrix,
+    model,
     pair,
     pareto,
     provenance,
     snapshots,
+    sweep,
+    task,
     terms,
 )
 
@@ -24,7 +28,11 @@ MODULES = (
     gallery,
     cell,
     cli,
+    model,
     pair,
+    task,
+    category,
+    sweep,
     documents,
     terms,
     provenance,

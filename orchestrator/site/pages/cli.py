@@ -82,8 +82,8 @@ def _adapter(fleet: Fleet, cli: str) -> Adapter | None:
 
 
 def _versions(source: Source, units: Sequence[Unit]) -> list[Mapping[str, Any]]:
-    """What was measured, each version in each image: since when, in how many cells, and in the words of one of
-    its records how it differs from the CLI as shipped.
+    """What was measured, each version in each image: since when, in how many cells, and in the words of one
+    of its records how it differs from the CLI as shipped.
     """
     ids = [cell.cell_id for unit in units for cell in unit.cells]
     columns = ("cli_version", "image_digest")
