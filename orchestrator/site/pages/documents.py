@@ -73,6 +73,7 @@ def versions(source: Source) -> list[dict[str, Any]]:
                 "sweeps": sweeps,
                 "commits": sorted(commit for commit in commits if commit),
                 "here": version == METHODOLOGY_VERSION,
+                "imported": bool((cells["claim"] == "imported").all()),
             }
         )
     return found

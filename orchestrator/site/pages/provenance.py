@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+import polars as pl
+
 from orchestrator.site import links
 from orchestrator.site.output import File, Page
 from orchestrator.site.source import Source
@@ -28,9 +30,16 @@ def _context(source: Source) -> dict[str, Any]:
         "images": _images(source),
         "tasks": _tasks(source),
         "models": _models(source),
-        "example": source.frame["cell_id"][0],
+        "example": _example(source),
         "last": source.frame["ended_at"].max(),
     }
+
+
+def _example(source: Source) -> str | None:
+    """A cell that can be scored again and replayed; None where all were imported or are baselines."""
+    stored = pl.col("counted") & (pl.col("claim") != "imported") & (pl.col("model") != NO_MODEL)
+    cells = source.frame.filter(stored)["cell_id"]
+    return str(cells[0]) if len(cells) else None
 
 
 def _images(source: Source) -> list[dict[str, Any]]:
