@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.site.pages import leaderboard, matrix, pareto
+from orchestrator.site.pages import compare, guide, leaderboard, matrix, pareto
 
-MODULES = (leaderboard, matrix, pareto)
+MODULES = (leaderboard, matrix, pareto, guide, compare)
 """Every module whose `pages(source)` the site consists of."""
