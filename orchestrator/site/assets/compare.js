@@ -90,7 +90,8 @@
     const shared = [...a.counts.keys()].filter((key) => b.counts.has(key));
     const tasks = [];
     const counted = [0, 0], lost = [0, 0];
-    let units = 0, only = [0, 0], once = true;
+    const only = [0, 0];
+    let units = 0, once = true;
     group.tasks.forEach(([name, page], at) => {
       const pairs = [];
       for (const key of new Set([...a.counts.keys(), ...b.counts.keys()])) {
@@ -121,7 +122,7 @@
     return {
       verdict, tasks, units, only, once, p, mean, coverage, counted, lost, shared, differences,
       rates: tasks.length ? [rate(0, 1), rate(2, 3)] : [null, null],
-      interval: tasks.length ? paired.interval(differences, constants.z) : null,
+      interval: tasks.length ? paired.interval(differences, constants.z, once, constants.minTasks) : null,
       needed: tasks.length ? paired.needed(differences, constants.z, constants.zPower, constants.minTasks) : null,
     };
   }
@@ -152,8 +153,8 @@
         return ["Too many lost cells: of what both attempted, ", `${percent(it.coverage[0])} counted for A and ${percent(it.coverage[1])} for B; a verdict needs ${percent(constants.minCoverage)}.`];
       default:
         return ["No detectable difference between ", link(b), " and ", link(a), ` on ${many(it.tasks.length, "shared task")}. `,
-          `So many tasks would show one of ${points(it.needed.detectable)}`,
-          it.needed.tasks ? `; to see the ${points(Math.abs(it.mean))} that were measured would take about ${it.needed.tasks} tasks at as many runs.` : "."];
+          `These tasks would likely show one of ${points(it.needed.detectable)} or more`,
+          it.needed.tasks ? `; to show the ${points(Math.abs(it.mean))} that were measured would take about ${it.needed.tasks} tasks at as many runs.` : "."];
     }
   }
 

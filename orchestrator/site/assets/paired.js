@@ -15,7 +15,7 @@
       common = (common * nb) / gcd(common, nb);
       if (common > 1e6) common = 1e6;
     }
-    let whole = tasks.map((units) => units.reduce((sum, [pa, na, pb, nb]) =>
+    const whole = tasks.map((units) => units.reduce((sum, [pa, na, pb, nb]) =>
       sum + Math.round((common * pb) / nb) - Math.round((common * pa) / na), 0));
     return flipped(whole);
   }
@@ -66,12 +66,24 @@
     return (squares + 1 - (total * total) / tasks) / tasks;
   }
 
-  /* The 95 % interval of the mean of differences between -1 and 1 (Agresti and Min). */
-  function interval(differences, z) {
-    const tasks = differences.length + 2;
-    const middle = differences.reduce((sum, value) => sum + value, 0) / tasks;
-    const half = z * Math.sqrt(spread(differences) / tasks);
+  /* The 95 % interval of the mean of differences between -1 and 1. Of single runs (`once`), and where there is no
+     spread to see, that of Agresti and Min; of means of several runs Student's. */
+  function interval(differences, z, once, minTasks) {
+    const tasks = differences.length;
+    const total = differences.reduce((sum, value) => sum + value, 0);
+    let middle = total / (tasks + 2), half = z * Math.sqrt(spread(differences) / (tasks + 2));
+    if (!once && tasks >= minTasks && new Set(differences).size > 1) {
+      middle = total / tasks;
+      const squares = differences.reduce((sum, value) => sum + (value - middle) ** 2, 0);
+      half = student(z, tasks - 1) * Math.sqrt(squares / (tasks - 1) / tasks);
+    }
     return [Math.max(-1, middle - half), Math.min(1, middle + half)];
+  }
+
+  /* Student's quantile from the normal one, by Cornish and Fisher's expansion: from 5 degrees on within 0.003. */
+  function student(z, degrees) {
+    return z + (z ** 3 + z) / (4 * degrees) + (5 * z ** 5 + 16 * z ** 3 + 3 * z) / (96 * degrees ** 2)
+      + (3 * z ** 7 + 19 * z ** 5 + 17 * z ** 3 - 15 * z) / (384 * degrees ** 3);
   }
 
   /* The smallest difference that so many tasks would show, and how many tasks would show this one. */
@@ -85,5 +97,5 @@
     };
   }
 
-  cab.paired = { signFlip, flipped, interval, spread, needed };
+  cab.paired = { signFlip, flipped, interval, student, spread, needed };
 })();

@@ -27,7 +27,9 @@ def _context(source: Source) -> dict[str, Any]:
     groups = {(unit.first.kind, unit.first.methodology) for unit in source.units}
     ordered = sorted(groups, key=lambda it: (KINDS.index(it[0]), it[1]))
     return {
-        "groups": [(f"{kind}/{methodology}", kind, ABOUT[kind], methodology) for kind, methodology in ordered],
+        "groups": [
+            (f"{kind}/{methodology}", kind, ABOUT[kind], methodology) for kind, methodology in ordered
+        ],
         "data": DATA,
         "constants": {
             "alpha": ALPHA,

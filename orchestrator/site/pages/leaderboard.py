@@ -1,7 +1,7 @@
 """The first page: all pairs of CLI and model with their places, and CLIs and models over what all share.
 
-The page holds the pairs of all tasks by the share that passed. Another axis or a single kind of work is in data
-files, which are loaded when they are asked for.
+The page holds the pairs of all tasks by the share that passed. Another axis or a single kind of work is in
+data files, which are loaded when they are asked for.
 """
 
 from __future__ import annotations
