@@ -25,7 +25,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Mark:
-    """A point on paper: its middle, its whiskers, and where its label begins (`end` is how it is anchored)."""
+    """A point on paper: its middle, its whiskers, and where its label stands and which end of it that is."""
 
     name: str
     x: float
