@@ -34,12 +34,16 @@ def axes(scores: Scores) -> list[Axis]:
     """The numbers of a cell in their order: the published axes, and what cab adds to each."""
     return [
         _axis(scores, "pass", "Pass", "pass_rate", "pass", number, _pass_note),
-        _axis(scores, "tokens-per-correct", "Tokens / correct task", "tokens", "tokens_per_correct_task", count),
+        _axis(
+            scores, "tokens-per-correct", "Tokens / correct task", "tokens", "tokens_per_correct_task", count
+        ),
         _axis(scores, "tokens", "Tokens", "tokens", "total_tokens", count, _tokens_note),
         _axis(scores, "cost", "Cost", "tokens", "cost_usd", dollars, _cost_note),
         _axis(scores, "wall", "Wall, s", "latency", "wall_clock_ms", seconds, _wall_note),
         _axis(scores, "active", "Active, s", "latency", "active_ms", seconds, _active_note),
-        _axis(scores, "blast", "Blast, agent's lines", "blast_radius", "blast_radius_agent", number, _blast_note),
+        _axis(
+            scores, "blast", "Blast, agent's lines", "blast_radius", "blast_radius_agent", number, _blast_note
+        ),
         _axis(scores, "blast-files", "Blast, all files", "blast_radius", "blast_radius", number, _files_note),
         _refusal(scores.get("refusal") or {}),
         _axis(scores, "integrity", "Integrity", "integrity", "integrity", number, _integrity_note),
