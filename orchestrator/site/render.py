@@ -47,8 +47,10 @@ def environment(site: Mapping[str, Any], made: Container[str]) -> Environment:
 
 
 def render(env: Environment, path: str, template: str, context: Mapping[str, Any]) -> bytes:
-    """One page as bytes. `path` and `root` are variables of every page."""
-    text = env.get_template(template).render(context, path=path, root=root_of(path))
+    """One page as bytes. `path`, `root` and `ui` (the macros) are variables of every page."""
+    place = {"path": path, "root": root_of(path)}
+    macros = env.get_template("macros.html").make_module(place)
+    text = env.get_template(template).render(context, **place, ui=macros)
     return text.encode("utf-8")
 
 
@@ -146,6 +148,11 @@ def short(digest: str | None, length: int = 12) -> str:
     return DASH if digest is None else digest.rpartition(":")[2][:length]
 
 
+def sentence(text: str) -> str:
+    """A text with a capital at its beginning, the rest as it is."""
+    return text[:1].upper() + text[1:]
+
+
 FILTERS: dict[str, Callable[..., str]] = {
     "number": number,
     "percent": percent,
@@ -154,4 +161,5 @@ FILTERS: dict[str, Callable[..., str]] = {
     "milliseconds": milliseconds,
     "dollars": dollars,
     "short": short,
+    "sentence": sentence,
 }

@@ -58,14 +58,14 @@ def _chosen(source: Source) -> list[_Shown]:
     )
     amounts: dict[tuple[str, bool], int] = {}
     chosen = []
-    for row in frame.select(_COLUMNS).iter_rows():
-        key, pipeline = source.key(row[0]), row[2] == "pipeline_only"
+    for row in frame.select(_COLUMNS).iter_rows(named=True):
+        key, pipeline = source.key(row["cell_id"]), row["claim"] == "pipeline_only"
         if amounts.get((key.cli, pipeline), 0) >= MOST:
             continue
-        directory = source.cell_dir(row[0])
+        directory = source.cell_dir(row["cell_id"])
         if _has_recording(directory):
             amounts[key.cli, pipeline] = amounts.get((key.cli, pipeline), 0) + 1
-            chosen.append(_Shown(*row, key, directory))
+            chosen.append(_Shown(**row, key=key, directory=directory))
     return chosen
 
 
