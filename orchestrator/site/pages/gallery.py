@@ -46,7 +46,8 @@ def pages(source: Source) -> Iterator[Page | File]:
     chosen = _chosen(source)
     context = partial(_context, chosen)
     yield Page(links.GALLERY, "gallery.html", context, tuple(one.record_sha256 for one in chosen))
-    yield from player_files()
+    if chosen:
+        yield from player_files()
 
 
 def _chosen(source: Source) -> list[_Shown]:
