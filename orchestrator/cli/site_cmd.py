@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,7 +74,7 @@ def serve(directories: tuple[Path, ...], out: Path, port: int, results: Path) ->
 
     built = _build(directories or (results,), out, None)
     click.echo(_said(built), err=True)
-    with server(built.out, port) as served:
+    with server(built.out, port) as served, suppress(KeyboardInterrupt):
         click.echo(address(served))
         served.serve_forever()
 

@@ -149,7 +149,7 @@ def outcome_of(cell: Cell) -> str:
 
 def task_head(unit: Unit) -> Head:
     """A task as the head of a row. Of several contents of one name each has its own row, and one page."""
-    return Head(unit.first.task, links.task_page(_bare(unit.first.task)))
+    return Head(unit.first.task, links.task_page(unit.first.task))
 
 
 def cli_head(unit: Unit) -> Head:
@@ -158,11 +158,6 @@ def cli_head(unit: Unit) -> Head:
 
 def model_head(unit: Unit) -> Head:
     return Head(unit.first.model, links.model_page(unit.first.model))
-
-
-def _bare(task: str) -> str:
-    """A task's name without the digest that tells its contents apart."""
-    return task.partition(" (")[0]
 
 
 def _box(unit: Unit, source: Source) -> Box:
@@ -247,7 +242,7 @@ def by_category(part: Part) -> Rates:
 
 
 def by_task(part: Part) -> Rates:
-    rows = [(Head(line.name, links.task_page(_bare(line.name))), line) for line in part.table("task").lines]
+    rows = [(Head(line.name, links.task_page(line.name)), line) for line in part.table("task").lines]
     return Rates(f"tasks-{part.id}", "On each task", "task", tuple(rows))
 
 

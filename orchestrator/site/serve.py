@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import io
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import BinaryIO
 
 from orchestrator.errors import EnvironmentFault
 
@@ -14,6 +16,14 @@ LOOPBACK = "127.0.0.1"
 
 class _Handler(SimpleHTTPRequestHandler):
     """Files of one folder, never kept by a browser: the next build may change them."""
+
+    def send_head(self) -> io.BytesIO | BinaryIO | None:
+        """Answer only who asks this machine by its own name: another site's name may be made to lead here."""
+        host = self.headers.get("Host", "").rpartition(":")[0]
+        if host not in (LOOPBACK, "localhost"):
+            self.send_error(421, "this is another machine's name")
+            return None
+        return super().send_head()
 
     def end_headers(self) -> None:
         self.send_header("Cache-Control", "no-store")
