@@ -11,7 +11,7 @@ import re
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
-from orchestrator.store.names import CellKey, escape
+from orchestrator.store.names import NO_STACK, CellKey, escape
 
 INDEX = "index.html"
 MATRIX = "matrix.html"
@@ -23,6 +23,9 @@ METHODOLOGY = "methodology.html"
 GLOSSARY = "glossary.html"
 PROVENANCE = "provenance.html"
 SNAPSHOTS = "snapshots.html"
+APPEALS = "appeals.html"
+RECORDS_JSON = "data/records.json"
+RECORDS_SUMS = "data/SHA256SUMS"
 
 
 _VERSIONED = re.compile(r"(.+) \((\w+)\)")
@@ -77,6 +80,16 @@ def cell_folder(sweep_id: str, key: CellKey) -> str:
     return f"cell/{slug(sweep_id)}/{key.path().as_posix().replace(':', '=')}"
 
 
+def sweep_record(sweep_id: str) -> str:
+    """The record of a sweep, as a file."""
+    return f"data/sweep/{slug(sweep_id)}.json"
+
+
+def document_page(name: str) -> str:
+    """The page of one of cab's documents that has no name of its own above."""
+    return f"docs/{name}.html"
+
+
 def badge(page: str) -> str:
     """The badge of what a page is about."""
     return f"badge/{page.removesuffix('.html')}.svg"
@@ -85,6 +98,11 @@ def badge(page: str) -> str:
 def embed(page: str) -> str:
     """The card that other sites may frame, of what a page is about."""
     return f"embed/{page}"
+
+
+def contestant(key: CellKey) -> str:
+    """A CLI, or a CLI with a stack (`opencode+rules`), as pages name it."""
+    return key.cli if key.stack == NO_STACK else f"{key.cli}+{key.stack}"
 
 
 def root_of(path: str) -> str:
