@@ -14,13 +14,20 @@
     return best;
   }
 
-  /* The span before or after one; from a gap the one that begins before or after the moment. */
+  /* The span that begins next after a moment, or last before it. Of spans that begin at once each is a step:
+     `current` says which of them it is. At either end it stays. */
   function step(spans, current, time, by) {
-    if (!spans.length) return null;
-    if (current !== null) return Math.min(spans.length - 1, Math.max(0, current + by));
-    const later = spans.findIndex((span) => span.start > time);
-    if (by > 0) return later < 0 ? spans.length - 1 : later;
-    return Math.max(0, (later < 0 ? spans.length : later) - 1);
+    const here = current !== null && spans[current].start === time ? current : null;
+    if (by > 0) {
+      const next = spans.findIndex((span, index) => span.start > time
+        || (here !== null && span.start === time && index > here));
+      return next < 0 ? current : next;
+    }
+    let before = null;
+    spans.forEach((span, index) => {
+      if (span.start < time || (here !== null && span.start === time && index < here)) before = index;
+    });
+    return before === null ? current : before;
   }
 
   function clamp(time, seconds) { return Math.min(seconds, Math.max(0, time)); }

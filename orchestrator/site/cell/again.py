@@ -48,46 +48,65 @@ class Own:
     note: str = ""
 
 
+@dataclass(frozen=True)
+class Check:
+    """The command, or in `note` why there is none."""
+
+    command: str | None
+    note: str
+
+
 def one_container(record: CellRecord) -> OneContainer:
     """The command as of now: an image may have been pushed since the cell ran."""
     found = reproduced(record)
     if record.imported is not None:
-        return OneContainer(None, None, "only its publisher can; to measure the same, run a sweep of your own")
+        return OneContainer(
+            None, None, "only its publisher can; to measure the same, run a sweep of your own"
+        )
     if found is None:
         return OneContainer(None, None, "the record was written before cab kept such commands")
     if found.command is None:
         return OneContainer(None, None, line(str(found.note)))
     command = line(found.command, MAX_COMMAND)
-    pull = f"docker pull {_image(found.command)}" if found.digest_kind == "manifest" else None
+    image = _image(found.command) if found.digest_kind == "manifest" else None
+    pull = None if image is None else f"docker pull {image}"
     return OneContainer(command, pull, line(found.note or ""))
 
 
 def own_endpoint(record: CellRecord) -> Own:
-    """The CLI's own configuration, as this cab's adapter writes it, with places for address, key and model."""
+    """The CLI's own configuration, as this cab's adapter writes it, with places for address and key, and for
+    the model where that is none of an endpoint's.
+    """
     identity = record.identity
     scripted = identity.model == NO_MODEL or identity.model.startswith((*SCRIPTED, "local/"))
     own, digest = _own(identity.cli, MODEL if scripted else identity.model)
     ran_with = identity.adapter_digest
     if own.command and digest != ran_with:
-        said = "which adapter this cell ran with is not known" if ran_with is None else "this cell ran with another"
+        said = (
+            "which adapter this cell ran with is not known"
+            if ran_with is None
+            else "this cell ran with another"
+        )
         return Own(own.wire, own.files, own.variables, own.command, f"As this cab's adapter has it; {said}.")
     return own
 
 
-def check_command(record: CellRecord) -> str | None:
-    """`cab check` for the same CLI, model and task; None where it cannot be: replays, and models that are
-    served from a file of the machine.
-    """
+def check_command(record: CellRecord) -> Check:
+    """`cab check` for the same CLI, model and task."""
     identity = record.identity
-    if record.imported is not None or identity.model.startswith(("replay/", "local/")):
-        return None
+    if record.imported is not None:
+        return Check(None, "its task and its CLI's version are the publisher's")
+    if identity.model.startswith("replay/"):
+        return Check(None, "cab cell replay runs a replay again")
+    if identity.model.startswith("local/"):
+        return Check(None, "a local model is served where its file is: only a sweep can")
     words = ["cab", "check", "--tui", identity.cli]
     if identity.model != NO_MODEL:
         words += ["--model", identity.model]
     words += ["--task", identity.task]
     if identity.model != NO_MODEL and not identity.model.startswith("embedded/"):
         words += ["--endpoint", f"{URL}/v1", "--key-env", "CAB_KEY"]
-    return line(shlex.join(words), MAX_COMMAND)
+    return Check(line(shlex.join(words), MAX_COMMAND), "")
 
 
 def adapter_digest(cli: str) -> str:
@@ -95,10 +114,13 @@ def adapter_digest(cli: str) -> str:
     return _own(cli, MODEL)[1]
 
 
-def _image(command: str) -> str:
+def _image(command: str) -> str | None:
     """The image that a command runs: the word before `run-cell`."""
-    words = shlex.split(command)
-    return shlex.quote(words[words.index("run-cell") - 1])
+    try:
+        words = shlex.split(command)
+        return shlex.quote(words[words.index("run-cell") - 1])
+    except ValueError:
+        return None
 
 
 @lru_cache(maxsize=1)

@@ -86,7 +86,9 @@ class Neighbours:
                     seen[called] = cell
             cells = [
                 Neighbour(cell.cell_id, cell.page, called, cell.result, cell.words, cell.claim)
-                for called, cell in sorted(seen.items(), key=lambda it: (len(it[0]) if name is _run else 0, it[0]))
+                for called, cell in sorted(
+                    seen.items(), key=lambda it: (len(it[0]) if name is _run else 0, it[0])
+                )
             ]
             found.append((title, Group(cells[:MAX_SHOWN], max(0, len(cells) - MAX_SHOWN))))
         return found

@@ -86,5 +86,3 @@ def _is_span(found: object) -> bool:
     times = all(isinstance(found.get(name), int) for name in ("start_unix_ns", "end_unix_ns"))
     texts = all(isinstance(found.get(name), str) for name in ("span_id", "kind", "name"))
     return times and texts and isinstance(found.get("attributes", {}), dict)
-
-

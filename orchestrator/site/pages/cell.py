@@ -96,15 +96,17 @@ def _recording(sweep_id: str, key: CellKey, path: Path, sha256: str) -> File:
     target = recording_path(sweep_id, key)
     if not PLAYER:
         return File(target, path, (sha256,))
-    name = recording_name(sweep_id, key)
-    # A text whatever the file holds: none of it can be run.
-    content = lambda: data_script(name, path.read_text("utf-8", errors="replace"))  # noqa: E731
-    return File(target, content, (sha256,))
+    return File(target, partial(_script_of, recording_name(sweep_id, key), path), (sha256,))
+
+
+def _script_of(name: str, path: Path) -> bytes:
+    """A recording as a data file: one text whatever it holds, so that none of it can be run."""
+    return data_script(name, path.read_text("utf-8", errors="replace"))
 
 
 def _names(directory: Path) -> set[str]:
-    """The files of a cell that are of use to readers: an empty patch is none, a trace that the page shows whole
-    is there already.
+    """The files of a cell that are of use to readers: not an empty patch, nor a trace that the page certainly
+    shows whole.
     """
     try:
         names = {path.name: path for path in directory.iterdir()}
