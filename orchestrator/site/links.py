@@ -1,0 +1,96 @@
+"""Where everything is in the site, by name: nobody writes a path by hand.
+
+All paths are relative to the site's root and have `/` between their parts; templates make them relative to
+their own page by `href`. In file names '/' of a name is written '~', and ':' is written '=', which no name
+may hold and which every file system and static host takes.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from urllib.parse import quote
+
+from orchestrator.store.names import CellKey, escape
+
+INDEX = "index.html"
+MATRIX = "matrix.html"
+PARETO = "pareto.html"
+GUIDE = "guide.html"
+COMPARE = "compare.html"
+GALLERY = "gallery.html"
+METHODOLOGY = "methodology.html"
+GLOSSARY = "glossary.html"
+PROVENANCE = "provenance.html"
+SNAPSHOTS = "snapshots.html"
+
+
+def slug(name: str) -> str:
+    """A name as one part of a path. Raises InputError for what is no name."""
+    return escape(name).replace(":", "=")
+
+
+def cli_page(contestant: str) -> str:
+    """The page of a CLI, or of a CLI with a stack (`opencode+rules`)."""
+    return f"cli/{_contestant(contestant)}.html"
+
+
+def model_page(model: str) -> str:
+    return f"model/{slug(model)}.html"
+
+
+def pair_page(contestant: str, model: str) -> str:
+    return f"pair/{_contestant(contestant)}/{slug(model)}.html"
+
+
+def task_page(task: str) -> str:
+    """The page of a task: in its category's folder."""
+    _, _, name = task.partition("/")
+    return f"task/{slug(category_of(task))}/{slug(name or task)}.html"
+
+
+def category_page(category: str) -> str:
+    return f"category/{slug(category)}.html"
+
+
+def category_of(task: str) -> str:
+    """The category of a task: its name's first part."""
+    return task.partition("/")[0]
+
+
+def sweep_page(sweep_id: str) -> str:
+    return f"sweep/{slug(sweep_id)}.html"
+
+
+def cell_page(sweep_id: str, key: CellKey) -> str:
+    return f"{cell_folder(sweep_id, key)}.html"
+
+
+def cell_folder(sweep_id: str, key: CellKey) -> str:
+    """Where what belongs to one cell's page lies: the page's own path less `.html`."""
+    return f"cell/{slug(sweep_id)}/{key.path().as_posix().replace(':', '=')}"
+
+
+def badge(page: str) -> str:
+    """The badge of what a page is about."""
+    return f"badge/{page.removesuffix('.html')}.svg"
+
+
+def embed(page: str) -> str:
+    """The card that other sites may frame, of what a page is about."""
+    return f"embed/{page}"
+
+
+def root_of(path: str) -> str:
+    """The site's root as seen from a page: `../` for each folder that the page is in."""
+    return "../" * (len(PurePosixPath(path).parts) - 1)
+
+
+def url(path: str) -> str:
+    """A path as part of an address."""
+    return quote(path, safe="/~+@=:!$,")
+
+
+def _contestant(name: str) -> str:
+    """A CLI with its stack as a part of a path: '+' is no letter of a name, and parts the two."""
+    cli, plus, stack = name.partition("+")
+    return f"{slug(cli)}+{slug(stack)}" if plus else slug(cli)

@@ -1,0 +1,107 @@
+"""The results that a site is made of, read once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+
+from orchestrator.errors import InputError
+from orchestrator.run.provenance import Provenance
+from orchestrator.site.output import digest_of
+from orchestrator.store.cells import SWEEP, CellStore
+from orchestrator.store.frame import load_frame
+from orchestrator.store.index import INDEX
+from orchestrator.store.names import CellKey
+from orchestrator.store.record import SweepRecord
+
+_ORDER = ("methodology_version", "cli", "stack", "model", "task", "condition", "sweep_id", "run")
+
+
+@dataclass(frozen=True)
+class Source:
+    """`frame` has one row for each finished cell, sorted by name; the columns are `store.frame.SCHEMA`'s.
+
+    `sweeps` are the records of all sweeps by id, in the order of their ids, and `roots` their directories.
+    `base_url` is where the site will be found, ending in `/`; None where that is not known.
+    """
+
+    frame: pl.DataFrame
+    sweeps: Mapping[str, SweepRecord]
+    roots: Mapping[str, Path]
+    cab: Provenance
+    base_url: str | None = None
+
+    @classmethod
+    def read(cls, results: Sequence[Path], *, base_url: str | None = None) -> Source:
+        """Read all sweeps below the given directories, each a sweep's or one of sweeps.
+
+        Raises InputError where one is not there, two sweeps have one id or no cell is finished, StoreError
+        where something is damaged.
+        """
+        roots: dict[str, Path] = {}
+        for given in results:
+            for root in _sweeps(given):
+                if roots.setdefault(root.name, root).resolve() != root.resolve():
+                    raise InputError(
+                        f"two sweeps are called {root.name}",
+                        place=f"{roots[root.name]} and {root}",
+                        mend="leave one of them out",
+                    )
+        ordered = {name: roots[name] for name in sorted(roots)}
+        frame = load_frame(list(ordered.values())).sort(_ORDER, nulls_last=True) if ordered else None
+        if frame is None or frame.is_empty():
+            raise InputError(
+                "there is no finished cell",
+                place=", ".join(map(str, results)),
+                mend="give directories of sweeps, or run `cab sweep run sweeps/free.yaml`",
+            )
+        return cls(
+            frame=frame,
+            sweeps={name: CellStore(root.parent, name).sweep() for name, root in ordered.items()},
+            roots=ordered,
+            cab=Provenance.read(),
+            base_url=base_url,
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of all results: of each cell's record, and of each sweep's."""
+        cells = self.frame.select("cell_id", "record_sha256").sort("cell_id").rows()
+        sweeps = [record.model_dump_json() for record in self.sweeps.values()]
+        return digest_of(*(part for row in cells for part in row), *sweeps)
+
+    @cached_property
+    def methodologies(self) -> tuple[str, ...]:
+        """The methodology versions of the cells, by name; rates never mix two of them."""
+        return tuple(sorted(self.frame["methodology_version"].unique()))
+
+    def cell_dir(self, cell_id: str) -> Path:
+        """The directory of a finished cell: `cell.json` and its evidence."""
+        sweep_id = cell_id.partition("/")[0]
+        root = self.roots[sweep_id]
+        return CellStore(root.parent, sweep_id).cell_dir(self.key(cell_id))
+
+    def key(self, cell_id: str) -> CellKey:
+        """What a cell is, of its id."""
+        return self._keys[cell_id]
+
+    @cached_property
+    def _keys(self) -> dict[str, CellKey]:
+        columns = ("cell_id", "cli", "model", "task", "run", "stack", "condition")
+        rows = self.frame.select(columns).iter_rows()
+        return {row[0]: CellKey(*row[1:]) for row in rows}
+
+
+def _sweeps(given: Path) -> Iterator[Path]:
+    """The directories of sweeps at or below a directory, by name."""
+    whole = given.absolute()  # "." has no name of its own
+    if (whole / SWEEP).is_file() or (whole / INDEX).is_file():
+        yield whole
+        return
+    if not whole.is_dir():
+        raise InputError("there is no such directory", place=str(given), mend="give a results directory")
+    yield from sorted(path.parent for path in whole.glob(f"*/{SWEEP}"))
