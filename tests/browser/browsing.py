@@ -64,8 +64,8 @@ def _stop(running: ThreadingHTTPServer, thread: threading.Thread) -> None:
 
 
 class Looker:
-    """Opens pages of a browser. `problems` are what a reader would not see: errors on the console, requests to
-    elsewhere, dialogs.
+    """Opens pages of a browser. `problems` are what a reader would not see: errors on the console, requests
+    to elsewhere, dialogs.
     """
 
     def __init__(self, browser: Browser) -> None:
