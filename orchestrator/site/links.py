@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
-from orchestrator.store.names import CellKey, escape
+from orchestrator.store.names import NO_STACK, CellKey, escape
 
 INDEX = "index.html"
 MATRIX = "matrix.html"
@@ -78,6 +78,11 @@ def badge(page: str) -> str:
 def embed(page: str) -> str:
     """The card that other sites may frame, of what a page is about."""
     return f"embed/{page}"
+
+
+def contestant(key: CellKey) -> str:
+    """A CLI, or a CLI with a stack (`opencode+rules`), as pages name it."""
+    return key.cli if key.stack == NO_STACK else f"{key.cli}+{key.stack}"
 
 
 def root_of(path: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.site.pages import leaderboard
+from orchestrator.site.pages import cell, gallery, leaderboard
 
-MODULES = (leaderboard,)
+MODULES = (leaderboard, cell, gallery)
 """Every module whose `pages(source)` the site consists of."""
