@@ -7,6 +7,7 @@ may hold and which every file system and static host takes.
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
@@ -24,13 +25,19 @@ PROVENANCE = "provenance.html"
 SNAPSHOTS = "snapshots.html"
 
 
+_VERSIONED = re.compile(r"(.+) \((\w+)\)")
+"""A task's name where tasks of different content have it: with the beginning of its digest."""
+
+
 def slug(name: str) -> str:
     """A name as one part of a path. Raises InputError for what is no name."""
-    return escape(name).replace(":", "=")
+    versioned = _VERSIONED.fullmatch(name)
+    plain, digest = versioned.groups() if versioned else (name, "")
+    return escape(plain).replace(":", "=") + (f",{digest}" if digest else "")
 
 
 def cli_page(contestant: str) -> str:
-    """The page of a CLI, or of a CLI with a stack (`opencode+rules`)."""
+    """The page of a CLI, with a stack or condition of the two together (`opencode+rules@large`)."""
     return f"cli/{_contestant(contestant)}.html"
 
 
@@ -96,6 +103,5 @@ def url(path: str) -> str:
 
 
 def _contestant(name: str) -> str:
-    """A CLI with its stack as a part of a path: '+' is no letter of a name, and parts the two."""
-    cli, plus, stack = name.partition("+")
-    return f"{slug(cli)}+{slug(stack)}" if plus else slug(cli)
+    """A CLI with its stack and condition as a part of a path; '+' and '@', which part them, are in no name."""
+    return "".join(part if part in "+@" else slug(part) for part in re.split("([+@])", name))

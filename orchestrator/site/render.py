@@ -47,8 +47,10 @@ def environment(site: Mapping[str, Any], made: Container[str]) -> Environment:
 
 
 def render(env: Environment, path: str, template: str, context: Mapping[str, Any]) -> bytes:
-    """One page as bytes. `path` and `root` are variables of every page."""
-    text = env.get_template(template).render(context, path=path, root=root_of(path))
+    """One page as bytes. `path`, `root` and `ui` (the macros) are variables of every page."""
+    place = {"path": path, "root": root_of(path)}
+    macros = env.get_template("macros.html").make_module(place)
+    text = env.get_template(template).render(context, **place, ui=macros)
     return text.encode("utf-8")
 
 

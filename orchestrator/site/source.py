@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 import polars as pl
 
-from orchestrator.errors import InputError
+from orchestrator.analysis.cells import category_of
+from orchestrator.analysis.summary import By, Summary, summarise
+from orchestrator.analysis.units import Unit, units_of
+from orchestrator.errors import InputError, StoreError
 from orchestrator.run.provenance import Provenance
 from orchestrator.site.output import digest_of
 from orchestrator.store.cells import SWEEP, CellStore
+from orchestrator.store.evidence import load_facts
 from orchestrator.store.frame import load_frame
 from orchestrator.store.index import INDEX
 from orchestrator.store.names import CellKey
-from orchestrator.store.record import SweepRecord
+from orchestrator.store.preflight import incompatible_cells
+from orchestrator.store.record import SkippedCell, SweepRecord
 
 _ORDER = ("methodology_version", "cli", "stack", "model", "task", "condition", "sweep_id", "run")
 
@@ -34,6 +41,7 @@ class Source:
     roots: Mapping[str, Path]
     cab: Provenance
     base_url: str | None = None
+    _summaries: dict[tuple[By, str | None], Summary] = field(default_factory=dict, repr=False)
 
     @classmethod
     def read(cls, results: Sequence[Path], *, base_url: str | None = None) -> Source:
@@ -73,6 +81,51 @@ class Source:
         cells = self.frame.select("cell_id", "record_sha256").sort("cell_id").rows()
         sweeps = [record.model_dump_json() for record in self.sweeps.values()]
         return digest_of(*(part for row in cells for part in row), *sweeps)
+
+    def summary(self, by: By, scope: str | None = None) -> Summary:
+        """The numbers of each `by`, of all tasks or of those of one of `scopes`; reckoned once."""
+        found = self._summaries.get((by, scope))
+        if found is None:
+            tasks = None if scope is None else self.scopes[scope]
+            units = self.units if tasks is None else [it for it in self.units if it.first.task in tasks]
+            skipped = [it for it in self.skipped if tasks is None or CellKey.of_id(it.cell_id)[1].task in tasks]
+            found = summarise(units, by, skipped=skipped)
+            self._summaries[by, scope] = found
+        return found
+
+    @cached_property
+    def units(self) -> list[Unit]:
+        """What was run once or several times, by name."""
+        return units_of(self.frame)
+
+    @cached_property
+    def skipped(self) -> list[SkippedCell]:
+        """Cells that plans left out or whose CLI and model cannot work together, with the reason."""
+        found: list[SkippedCell] = []
+        for name, record in self.sweeps.items():
+            found += record.skipped
+            found += incompatible_cells(CellStore(self.roots[name].parent, name))
+        return found
+
+    @cached_property
+    def scopes(self) -> dict[str, frozenset[str]]:
+        """Kinds of work, `category/<name>` and `language/<name>`, with their tasks."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for task in {unit.first.task for unit in self.units}:
+            found[f"category/{category_of(task)}"].add(task)
+            if (language := self.languages.get(task)) is not None:
+                found[f"language/{language}"].add(task)
+        return {name: frozenset(found[name]) for name in sorted(found)}
+
+    @cached_property
+    def languages(self) -> dict[str, str]:
+        """The language of each task of which a cell's evidence tells it; that of imported ones does not."""
+        cells = {unit.first.task: unit.first.cell_id for unit in self.units}
+        found = {}
+        for task, cell_id in cells.items():
+            with suppress(StoreError):
+                found[task] = load_facts(self.cell_dir(cell_id)).language
+        return found
 
     @cached_property
     def methodologies(self) -> tuple[str, ...]:

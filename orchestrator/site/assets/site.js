@@ -109,6 +109,22 @@
     });
   }
 
+  /* An interval as a bar, as the pages' own are drawn; on a scale from 0 to `top`. */
+  function bar(low, value, high, top) {
+    if (low === null || high === null) return "";
+    const at = (number) => Math.min(100, Math.max(0, (100 * number) / top)).toFixed(1);
+    return svg("svg", { class: "iv", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" },
+      svg("path", { class: "range", d: `M${at(low)} 5H${at(high)}` }),
+      svg("path", { class: "at", d: `M${at(value)} 1V9` }));
+  }
+
+  /* A dash that says why there is no number. */
+  function dash(reason) {
+    const why = reason || "not measured";
+    return el("span", { class: "dash", title: why },
+      el("span", { "aria-hidden": "true" }, "–"), el("span", { class: "unseen" }, `not measured: ${why}`));
+  }
+
   async function copyText(text) {
     try {
       await navigator.clipboard.writeText(text);
@@ -154,7 +170,7 @@
     else start();
   }
 
-  window.cab = { root, data, load, el, svg, state, sortable, sortBy, copyButtons, announce, ready };
+  window.cab = { root, data, load, el, svg, bar, dash, state, sortable, sortBy, copyButtons, announce, ready };
 
   document.documentElement.classList.add("scripted");
   ready(() => {

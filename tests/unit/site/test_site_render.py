@@ -24,7 +24,7 @@ def environment(*, made: set[str] | None = None, **templates: str) -> jinja2.Env
 def rendered(
     template: str, made: set[str] | None = None, path: str = "a/b/page.html", **context: object
 ) -> str:
-    env = environment(made=made, page='{% import "macros.html" as ui with context %}' + template)
+    env = environment(made=made, page=template)
     return render.render(env, path, "page", context).decode("utf-8").strip()
 
 
