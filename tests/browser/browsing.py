@@ -103,12 +103,17 @@ class Looker:
             context.close()
 
 
-def barriers(page: Page) -> list[str]:
-    """What axe-core finds in a page that bars people from it: rule, number of places, the first of them."""
+def barriers(page: Page, *rules: str) -> list[str]:
+    """What axe-core finds in a page that bars people from it: rule, number of places, the first of them. Without
+    `rules` by all that it has.
+    """
     if not AXE.is_file():
         pytest.fail(f"no {AXE.relative_to(REPO)}: run `make browser`")
     page.evaluate(AXE.read_text("utf-8"))
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations'], preload: false})")
+    options: dict[str, Any] = {"resultTypes": ["violations"], "preload": False}
+    if rules:
+        options["runOnly"] = rules
+    found = page.evaluate("options => axe.run(document, options)", options)
     return [
         f"{it['id']} ({it['impact']}, {len(it['nodes'])}): {json.dumps(it['nodes'][0]['html'][:200])}"
         f" {it['nodes'][0].get('failureSummary', '')}"
