@@ -62,9 +62,7 @@ def beaten_by(spans: Sequence[Mapping[str, Span]], betters: Sequence[Better]) ->
         {name: _facing(of[name], better) for name in names} for of, better in zip(spans, betters, strict=True)
     ]
     return {
-        name: [
-            other for other in names if all(of[other].low > of[name].high for of in facing)
-        ]
+        name: [other for other in names if all(of[other].low > of[name].high for of in facing)]
         for name in names
     }
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from orchestrator.analysis.groups import MIN_RUNS
 from orchestrator.analysis.measures import Measure
 from orchestrator.analysis.standing import Better, Span
 from orchestrator.analysis.summary import Line
 from orchestrator.site import render
 from scorers.aggregate import MIN_COVERAGE
-from orchestrator.analysis.groups import MIN_RUNS
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def why_unranked(line: Line, units: int, axis: Axis) -> str | None:
     if (line.coverage or 0) < MIN_COVERAGE:
         return f"coverage {render.percent(line.coverage)}, a place needs {MIN_COVERAGE:.0%}"
     if line.claim == "unranked":
-        return f"{line.runs[0]} of {MIN_RUNS} runs of a task"
+        return f"fewer than {MIN_RUNS} runs of a task"
     if line.units < units:
         return f"{line.units} of {units} tasks"
     it = axis.measure(line)

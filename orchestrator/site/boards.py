@@ -87,7 +87,9 @@ def _board(table: Table, numbers: dict[str, int]) -> Board:
             model=line.key.get("model"),
             places={key: of[line.name] for key, of in ranked.items() if line.name in of},
             unranked={
-                axis.key: why for axis in AXES.values() if (why := why_unranked(line, units, axis)) is not None
+                axis.key: why
+                for axis in AXES.values()
+                if (why := why_unranked(line, units, axis)) is not None
             },
         )
         for line in table.lines

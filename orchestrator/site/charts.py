@@ -25,7 +25,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Mark:
-    """A point on paper: its middle, its whiskers, and where its label begins (`end` is how it is anchored)."""
+    """A point on paper: its middle, its whiskers, and where its label stands and which end of it that is."""
 
     name: str
     x: float
@@ -122,10 +122,8 @@ def _whisker(
     return place(low), place(high)
 
 
-def _labels(
-    points: Sequence[tuple[str, float, float]], right: float
-) -> dict[str, tuple[float, float, str]]:
-    """Where labels stand: beside their points, left out where another label is."""
+def _labels(points: Sequence[tuple[str, float, float]], right: float) -> dict[str, tuple[float, float, str]]:
+    """Where labels stand: beside their points and above their whiskers, left out where another label is."""
     taken: list[tuple[float, float, float]] = []
     found: dict[str, tuple[float, float, str]] = {}
     for name, x, y in points:
@@ -139,5 +137,5 @@ def _labels(
         if meets or begin < LEFT:
             continue
         taken.append((begin, begin + length, y))
-        found[name] = (round(x + 10, 1), y + 4, "start") if fits else (round(x - 10, 1), y + 4, "end")
+        found[name] = (round(x + 10, 1), y - 6, "start") if fits else (round(x - 10, 1), y - 6, "end")
     return found

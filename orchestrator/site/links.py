@@ -37,7 +37,7 @@ def slug(name: str) -> str:
 
 
 def cli_page(contestant: str) -> str:
-    """The page of a CLI, with a stack or condition of the two together (`opencode+rules@large`)."""
+    """The page of a CLI; with a stack or condition, of these together (`opencode+rules@large`)."""
     return f"cli/{_contestant(contestant)}.html"
 
 
@@ -103,5 +103,5 @@ def url(path: str) -> str:
 
 
 def _contestant(name: str) -> str:
-    """A CLI with its stack and condition as a part of a path; '+' and '@', which part them, are in no name."""
+    """A CLI with its stack and condition as a part of a path; what parts them is in no name."""
     return "".join(part if part in "+@" else slug(part) for part in re.split("([+@])", name))

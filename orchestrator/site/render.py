@@ -145,6 +145,11 @@ def short(digest: str | None, length: int = 12) -> str:
     return DASH if digest is None else digest.rpartition(":")[2][:length]
 
 
+def sentence(text: str) -> str:
+    """A text with a capital at its beginning, the rest as it is."""
+    return text[:1].upper() + text[1:]
+
+
 FILTERS: dict[str, Callable[..., str]] = {
     "number": number,
     "percent": percent,
@@ -153,4 +158,5 @@ FILTERS: dict[str, Callable[..., str]] = {
     "milliseconds": milliseconds,
     "dollars": dollars,
     "short": short,
+    "sentence": sentence,
 }

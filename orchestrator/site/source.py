@@ -88,7 +88,9 @@ class Source:
         if found is None:
             tasks = None if scope is None else self.scopes[scope]
             units = self.units if tasks is None else [it for it in self.units if it.first.task in tasks]
-            skipped = [it for it in self.skipped if tasks is None or CellKey.of_id(it.cell_id)[1].task in tasks]
+            skipped = [
+                it for it in self.skipped if tasks is None or CellKey.of_id(it.cell_id)[1].task in tasks
+            ]
             found = summarise(units, by, skipped=skipped)
             self._summaries[by, scope] = found
         return found

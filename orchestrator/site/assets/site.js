@@ -66,7 +66,8 @@
     if (!cell) return null;
     const text = cell.dataset.value ?? cell.textContent.trim();
     if (!numeric) return text.toLowerCase();
-    const number = text === "" || text === "–" ? NaN : Number(text.replace(/[\s%$,]/g, ""));
+    // The first number of the text: of "62.5 [52.1, 71.9]" the value, of "1–4" the best place, of "39/40" the first.
+    const number = Number.parseFloat(text.replace(/(?<=\d)[\s,](?=\d{3})|[$<>]/g, ""));
     return Number.isNaN(number) ? null : number;
   }
 
@@ -112,10 +113,9 @@
   /* An interval as a bar, as the pages' own are drawn; on a scale from 0 to `top`. */
   function bar(low, value, high, top) {
     if (low === null || high === null) return "";
-    const at = (number) => Math.min(100, Math.max(0, (100 * number) / top)).toFixed(1);
-    return svg("svg", { class: "iv", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" },
-      svg("path", { class: "range", d: `M${at(low)} 5H${at(high)}` }),
-      svg("path", { class: "at", d: `M${at(value)} 1V9` }));
+    const at = (number) => Math.round(Math.min(99, Math.max(0, (99 * number) / top)));
+    return svg("svg", { class: "iv", viewBox: "0 0 99 9" },
+      svg("path", { d: `M${at(low)} 4H${at(high)}` }), svg("path", { d: `M${at(value)} 0V9` }));
   }
 
   /* A dash that says why there is no number. */

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.site.pages import cell, gallery, leaderboard
+from orchestrator.site.pages import cell, compare, gallery, guide, leaderboard, matrix, pareto
 
-MODULES = (leaderboard, cell, gallery)
+MODULES = (leaderboard, matrix, pareto, guide, compare, cell, gallery)
 """Every module whose `pages(source)` the site consists of."""

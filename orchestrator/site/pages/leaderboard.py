@@ -1,7 +1,7 @@
 """The first page: all pairs of CLI and model with their places, and CLIs and models over what all share.
 
-The page holds the pairs of all tasks by the share that passed. Another axis or a single kind of work is in data
-files, which are loaded when they are asked for.
+The page holds the pairs of all tasks by the share that passed. Another axis or a single kind of work is in
+data files, which are loaded when they are asked for.
 """
 
 from __future__ import annotations
@@ -71,7 +71,12 @@ def _data(source: Source, scope: str | None) -> bytes:
 def _row(row: Row) -> dict[str, Any]:
     line = row.line
     return {
+        "name": line.name,
+        "cli": row.contestant,
+        "model": row.model,
+        "page": links.url(links.pair_page(row.contestant, row.model or "")),
         "n": [line.counted, line.counted + line.infra],
+        "units": line.units,
         "runs": runs(row),
         "claim": line.claim,
         "axes": {axis.key: _axis(row, axis) for axis in AXES.values()},
@@ -79,12 +84,16 @@ def _row(row: Row) -> dict[str, Any]:
 
 
 def _axis(row: Row, axis: Axis) -> list[Any]:
-    """[value, low, high, text, interval's text, place, why no place or value]"""
+    """[value, low, high, text, interval's text, place, why no place or value], and where lost cells leave
+    more room than the interval, both ends of that.
+    """
     it = axis.measure(row.line)
     place = row.places.get(axis.key)
     why = row.unranked.get(axis.key)
     if it.value is None:
         return [None, None, None, "–", "", "", it.reason]
+    span = axis.span(row.line)
+    wider = [] if span is None or (span.low, span.high) == (it.low, it.high) else [span.low, span.high]
     return [
         _rounded(it.value),
         _rounded(it.low),
@@ -93,6 +102,7 @@ def _axis(row: Row, axis: Axis) -> list[Any]:
         interval(it.low, it.high, axis),
         "" if place is None else str(place),
         why,
+        *map(_rounded, wider),
     ]
 
 
