@@ -68,6 +68,9 @@ def plain(text: str) -> str:
 
 
 def _finalize(value: Any) -> Any:
+    # Most that a page shows is plain, and a site has millions of it.
+    if type(value) is str and value.isascii() and value.isprintable():
+        return value
     if isinstance(value, Markup):
         return value
     if value is None:

@@ -48,6 +48,14 @@ class Own:
     note: str = ""
 
 
+@dataclass(frozen=True)
+class Check:
+    """The command, or in `note` why there is none."""
+
+    command: str | None
+    note: str
+
+
 def one_container(record: CellRecord) -> OneContainer:
     """The command as of now: an image may have been pushed since the cell ran."""
     found = reproduced(record)
@@ -74,20 +82,22 @@ def own_endpoint(record: CellRecord) -> Own:
     return own
 
 
-def check_command(record: CellRecord) -> str | None:
-    """`cab check` for the same CLI, model and task; None where it cannot be: replays, and models that are
-    served from a file of the machine.
-    """
+def check_command(record: CellRecord) -> Check:
+    """`cab check` for the same CLI, model and task."""
     identity = record.identity
-    if record.imported is not None or identity.model.startswith(("replay/", "local/")):
-        return None
+    if record.imported is not None:
+        return Check(None, "its task and its CLI's version are the publisher's")
+    if identity.model.startswith("replay/"):
+        return Check(None, "cab cell replay runs a replay again")
+    if identity.model.startswith("local/"):
+        return Check(None, "a local model is served where its file is: only a sweep can")
     words = ["cab", "check", "--tui", identity.cli]
     if identity.model != NO_MODEL:
         words += ["--model", identity.model]
     words += ["--task", identity.task]
     if identity.model != NO_MODEL and not identity.model.startswith("embedded/"):
         words += ["--endpoint", f"{URL}/v1", "--key-env", "CAB_KEY"]
-    return line(shlex.join(words), MAX_COMMAND)
+    return Check(line(shlex.join(words), MAX_COMMAND), "")
 
 
 def adapter_digest(cli: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,15 +30,6 @@ class Axis:
     between: str = ""
 
 
-@dataclass(frozen=True)
-class Key:
-    """One key of a scorer, as JSON; `reason` is "" but for null."""
-
-    name: str
-    value: str
-    reason: str
-
-
 def axes(scores: Scores) -> list[Axis]:
     """The numbers of a cell in their order: the published axes, and what cab adds to each."""
     return [
@@ -57,20 +48,20 @@ def axes(scores: Scores) -> list[Axis]:
     ]
 
 
-def breakdown(scores: Scores) -> Iterator[tuple[str, Sequence[Key]]]:
-    """Each scorer with its keys, in the record's order."""
+def breakdown(scores: Scores) -> Iterator[tuple[str, str]]:
+    """Each scorer with its keys and their values as JSON, one a line, in the record's order; a null with its
+    reason.
+    """
     for axis, values in scores.items():
         reasons = values.get("reasons") or {}
-        keys = [
-            Key(
-                line(str(name), 80),
-                line(json.dumps(value, ensure_ascii=False), MAX_JSON),
-                line(str(reasons.get(name, ""))) if value is None else "",
-            )
-            for name, value in values.items()
-            if name != "reasons"
-        ]
-        yield line(axis, 80), keys
+        keys = [(name, value) for name, value in values.items() if name != "reasons"]
+        width = max((len(name) for name, _ in keys), default=0)
+        yield line(axis, 80), "\n".join(_key(name, value, reasons, width) for name, value in keys)
+
+
+def _key(name: str, value: object, reasons: Mapping[str, Any], width: int) -> str:
+    shown = line(f"{name:<{width}}  {json.dumps(value, ensure_ascii=False)}", MAX_JSON)
+    return f"{shown} ({line(str(reasons.get(name, NO_REASON)))})" if value is None else shown
 
 
 def _axis(
@@ -123,7 +114,8 @@ def _cost_note(values: Mapping[str, Any]) -> str:
 
 
 def _wall_note(values: Mapping[str, Any]) -> str:
-    return f"setup and agent; of it the model {seconds(values.get('model_call_ms'))} s"
+    model_ms = values.get("model_call_ms")
+    return "setup and agent" + ("" if model_ms is None else f"; of it the model {seconds(model_ms)} s")
 
 
 def _active_note(_: Mapping[str, Any]) -> str:

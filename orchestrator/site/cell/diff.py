@@ -102,7 +102,7 @@ def _marked(lines: Sequence[_Line]) -> Iterator[str]:
         block = lines[at:end]
         texts = [line(_expanded(each.text), MAX_LINE) for each in block]
         left -= sum(map(len, texts))
-        coloured = _coloured(texts, one.path) if one.hunk and left >= 0 else None
+        coloured = _coloured(tuple(texts), PurePosixPath(one.path).suffix) if one.hunk and left >= 0 else None
         for each, text, inner in zip(block, texts, coloured or map(escape, texts), strict=True):
             yield f'<span class="{each.kind}">{inner or escape(text)}</span>'
         at = end
@@ -113,9 +113,13 @@ def _expanded(text: str) -> str:
     return text[:1] + text[1 : MAX_LINE + 1].expandtabs(4) + text[MAX_LINE + 1 :]
 
 
-def _coloured(texts: Sequence[str], path: str) -> list[str] | None:
-    """The lines of a hunk with elements around what its language has names for; None where that is unknown."""
-    lexer = _lexer(PurePosixPath(path).suffix)
+@lru_cache(maxsize=1024)
+def _coloured(texts: tuple[str, ...], suffix: str) -> list[str] | None:
+    """The lines of a hunk with elements around what its language has names for; None where that is unknown.
+
+    Kept for the next cell: the right fix of a small task is often the same one.
+    """
+    lexer = _lexer(suffix)
     if lexer is None:
         return None
     done: list[list[str]] = [[]]

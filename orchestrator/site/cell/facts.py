@@ -15,6 +15,7 @@ from orchestrator.store.names import NO_STACK
 from orchestrator.store.record import CellRecord, Identity, Limits
 
 NOT_ANSWERED = "no model answered"
+NOT_PUBLISHED = "the published file does not tell it"
 MAX_SETTINGS = 8
 MAX_ATTEMPTS = 20
 
@@ -43,12 +44,14 @@ def identity_facts(record: CellRecord) -> list[Fact]:
     """The identity of a run, all of it that the record has."""
     identity = record.identity
     told = record.imported.reasons if record.imported else {}
+    not_told = NOT_PUBLISHED if record.imported else ""
 
     def fact(name: str, field: str, otherwise: str = "", *, mono: bool = False) -> Fact:
         value = getattr(identity, field)
         if value is None:
-            return Fact(name, None, line(told.get(field) or otherwise or "not recorded"))
-        return Fact(name, line(str(value)), mono=mono)
+            return Fact(name, None, line(told.get(field) or not_told or otherwise or "not recorded"))
+        shown = number(value, 2) if isinstance(value, float) else str(value)
+        return Fact(name, line(shown), mono=mono)
 
     facts = [
         Fact("cell_id", line(identity.cell_id), mono=True),
@@ -71,18 +74,14 @@ def identity_facts(record: CellRecord) -> list[Fact]:
     if record.replay_of is not None:
         facts.append(Fact("replay of", line(record.replay_of), mono=True))
     facts += [
-        *_settings(identity),
-        Fact("rules file", identity.rules_file and line(identity.rules_file), "the CLI found none"),
+        *_settings(identity, not_told or NOT_ANSWERED),
+        fact("rules file", "rules_file", "the CLI found none"),
         *_isolation(record, told),
         *_limits(identity.limits, told),
         fact("platform", "platform"),
         fact("engine_version", "engine_version", "no engine"),
         fact("concurrency", "concurrency"),
-        Fact(
-            "machine load at the start",
-            None if identity.machine_load is None else number(identity.machine_load, 2),
-            "not recorded",
-        ),
+        fact("machine load at the start", "machine_load"),
         Fact("place in the sweep's order", str(record.order_index + 1)),
     ]
     return facts
@@ -135,12 +134,12 @@ def _builds(identity: Identity) -> Iterator[Fact]:
         yield Fact("builds that answered", line("; ".join(map(str, identity.model_builds))), mono=True)
 
 
-def _settings(identity: Identity) -> Iterator[Fact]:
+def _settings(identity: Identity, otherwise: str) -> Iterator[Fact]:
     asked = identity.generation_settings
     said = [json.dumps(one) if one else "none stated on the wire" for one in asked[:MAX_SETTINGS]]
     if len(asked) > MAX_SETTINGS:
         said.append(f"{len(asked) - MAX_SETTINGS} more in the record")
-    yield Fact("generation settings", line("; ".join(said)) if said else None, NOT_ANSWERED, mono=True)
+    yield Fact("generation settings", line("; ".join(said)) if said else None, otherwise, mono=True)
     if identity.settings_set:
         yield Fact("set by the sweep", line(json.dumps(identity.settings_set)), mono=True)
     if identity.settings_overridden:

@@ -27,7 +27,8 @@ _LANES = ("cell", "stages", "container", "model calls", "tool calls")
 
 @dataclass(frozen=True)
 class Span:
-    """`start` and `end` are seconds since the cell's start; `depth` counts from 0, the cell itself.
+    """`start` and `end` are seconds since the cell's start, to the microsecond; `depth` counts from 0, the
+    cell itself. `attributes` is one text with a line for each, and `known` their number.
 
     `x` and `width` are its place in the drawing of `WIDTH`, `lane` which of its lanes from 0 on.
     """
@@ -41,14 +42,24 @@ class Span:
     end: float
     depth: int
     failed: bool
-    attributes: Sequence[tuple[str, str]]
+    attributes: str
+    known: int
     x: float
     width: float
     lane: int
 
     @property
-    def duration(self) -> float:
-        return self.end - self.start
+    def ids(self) -> str:
+        """Its own id, and its parent's, as far as it takes to tell them apart."""
+        return f"{self.id[:8]} ‹ {self.parent[:8]}" if self.parent else self.id[:8]
+
+    @property
+    def begins(self) -> str:
+        return f"{self.start:.3f}"
+
+    @property
+    def took(self) -> str:
+        return f"{self.end - self.start:.3f}"
 
 
 @dataclass(frozen=True)
@@ -146,7 +157,8 @@ def _span(
     depths: Mapping[str, int],
     lane: int,
 ) -> Span:
-    start, end = ((raw[name] - begin) / 1e9 for name in ("start_unix_ns", "end_unix_ns"))
+    start, end = (round((raw[name] - begin) / 1e9, 6) for name in ("start_unix_ns", "end_unix_ns"))
+    attributes = raw.get("attributes", {})
     end = max(start, end)
     return Span(
         number=number,
@@ -158,7 +170,8 @@ def _span(
         end=end,
         depth=depths[raw["span_id"]],
         failed=raw.get("status") == "error",
-        attributes=[(line(name, 80), _value(value)) for name, value in raw.get("attributes", {}).items()],
+        attributes="\n".join(f"{line(name, 80)}: {_value(value)}" for name, value in attributes.items()),
+        known=len(attributes),
         x=round(WIDTH * start / seconds, 2),
         width=round(WIDTH * (end - start) / seconds, 2),
         lane=lane,
