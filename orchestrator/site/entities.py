@@ -4,7 +4,7 @@ rates of a part, and grids of what passed.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -17,6 +17,7 @@ from orchestrator.run.outcome import with_cause
 from orchestrator.site import links
 from orchestrator.site.source import Source
 from orchestrator.store.names import NO_STACK
+from scorers import METHODOLOGY_VERSION
 
 State = Literal["passed", "failed", "mixed", "void", "uncounted"]
 
@@ -44,11 +45,16 @@ class Part:
 
     @property
     def claim(self) -> str:
-        """The level of the banner that stands over it."""
+        """The level of the banner that stands over it: one that all of its cells have."""
         if self.kind != "result":
             return "pipeline_only"
-        claims = {cell.claim for unit in self.units for cell in unit.cells}
-        return next((claim for claim in ("imported", "provisional") if claim in claims), "citable")
+        [claim, *others] = self.claims
+        return "citable" if others else claim
+
+    @property
+    def claims(self) -> Counter[str]:
+        """How many of its cells have each claim."""
+        return Counter(cell.claim for unit in self.units for cell in unit.cells)
 
     def table(self, by: By) -> Table:
         """The rates of these units alone."""
@@ -83,11 +89,11 @@ class Grid:
 
 
 def parts(units: Iterable[Unit]) -> list[Part]:
-    """Units by kind and methodology, results of models first."""
+    """Units by kind and methodology: results of models first, of this cab's methodology before others."""
     found: dict[tuple[Kind, str], list[Unit]] = defaultdict(list)
     for unit in units:
         found[unit.first.kind, unit.first.methodology].append(unit)
-    order = sorted(found, key=lambda key: (KINDS.index(key[0]), key[1]))
+    order = sorted(found, key=lambda key: (KINDS.index(key[0]), key[1] != METHODOLOGY_VERSION, key[1]))
     return [Part(kind, methodology, tuple(found[kind, methodology])) for kind, methodology in order]
 
 

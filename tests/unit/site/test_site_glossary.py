@@ -6,7 +6,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from site_samples import matrix, results, small
+from cell_samples import evidence, record, store
+from site_samples import CLIS, MODELS, TASKS, matrix, results
 
 from orchestrator.paths import DOCS
 from orchestrator.run.outcome import TABLE
@@ -19,7 +20,22 @@ PLAIN = {
     *("term", "weight", "what it is", "a cell that", "where its text is", "what", "what forces it", "where"),
     *("plugin", "taken", "or why not", "version", "started (utc)", "cab", "machine", "k", "kind"),
     *("name", "first cell", "last cell", "last cell ended (utc)", "its own digest", "settings of the sweep"),
-    *("settings that went upstream", "by cli", "work", "highest as measured"),
+    *("#", "adds", "answered", "asked", "at", "attributes", "change", "file", "how", "id ‹ parent", "lines"),
+    *(
+        "notes",
+        "part",
+        "s",
+        "share",
+        "start",
+        "took",
+        "tool",
+        "value",
+        "key",
+        "type",
+        "questions",
+        "first at",
+    ),
+    *("why null", "settings that went upstream", "by cli", "work", "highest as measured"),
     *("endpoint", "waited", "rate limits", "calls at once, at most"),
 }
 """Heads of columns that are used as everybody uses them."""
@@ -64,14 +80,17 @@ def heads_of(out: Path, pages: str) -> dict[str, Path]:
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("glossary")
-    given = small(folder / "results")
+    cells = matrix("made-1", CLIS, MODELS, TASKS, runs=2)
+    cells += matrix("made-1", CLIS, ["embedded/reference"], TASKS, claim="pipeline_only", cost_usd=None)
+    given = results(folder / "results", "made-1", cells)
     lost = {"outcome": "infra_error", "cause": "engine", "counted": False, "passed": None}
     results(given, "lost-1", matrix("lost-1", ["codex"], ["openai/gpt:1"], ["integrity/no"], **lost))
+    store(given, (record(evidence()), evidence()))
     build([given], folder / "site")
     return folder / "site"
 
 
-FOLDERS = ("", "cli/", "model/", "pair/*/", "task/*/", "category/", "sweep/")
+FOLDERS = ("", "cli/", "model/", "pair/*/", "task/*/", "category/", "sweep/", "cell/free*/*/*/*/")
 
 
 @pytest.mark.parametrize("pages", [f"{folder}*.html" for folder in FOLDERS])
