@@ -12,7 +12,7 @@ from orchestrator.paths import DOCS
 from orchestrator.site.build import build
 from orchestrator.site.formulas import formulas
 from orchestrator.site.markdown import render
-from orchestrator.site.pages.documents import PLACES
+from orchestrator.site.pages.documents import places
 from scorers import METHODOLOGY_VERSION
 from scorers.composite import CAB_1, CAB_1_WEIGHTS, PUBLISHED, PUBLISHED_WEIGHTS
 
@@ -80,7 +80,7 @@ def test_a_document_without_title_is_refused() -> None:
 def test_links_between_documents_lead_to_their_pages_and_others_lead_nowhere(tmp_path: Path) -> None:
     out = tmp_path / "site"
     build([small(tmp_path / "results")], out)
-    assert all((out / place).is_file() for place in PLACES.values())
+    assert all((out / place).is_file() for place in places().values())
     page = (out / "methodology.html").read_text("utf-8")
     assert '<a href="docs/outcomes.html">outcomes.md</a>' in page
     replay = (out / "docs" / "replay.html").read_text("utf-8")
