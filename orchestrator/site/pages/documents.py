@@ -41,8 +41,8 @@ def pages(source: Source) -> Iterator[Page]:
 
 
 def places() -> dict[str, str]:
-    """The documents that the site shows, by the name of their file, and where: the methodology, how to appeal,
-    and what these two lead to.
+    """The documents that the site shows, by the name of their file, and where: the methodology, how to
+    appeal, and what these two lead to.
     """
     led_to = {name for first in FIRST for name in _LINK.findall((DOCS / f"{first}.md").read_text("utf-8"))}
     return FIRST | {name: links.document_page(name) for name in sorted(led_to - FIRST.keys())}
