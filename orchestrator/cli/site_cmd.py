@@ -41,13 +41,18 @@ def site() -> None:
 @directories_argument
 @out_option
 @base_url_option
+@click.option(
+    "--snapshot", metavar="NAME", help="Put the site away as it is under this name, too: no build changes it."
+)
 @results_option
-def build(directories: tuple[Path, ...], out: Path, base_url: str | None, results: Path) -> None:
+def build(
+    directories: tuple[Path, ...], out: Path, base_url: str | None, snapshot: str | None, results: Path
+) -> None:
     """Make the site of RESULTS (directories of sweeps, or of one; else those of -r), or bring it up to date.
 
     The folder works as it is: opened from a disk, or copied to any static host.
     """
-    built = _build(directories or (results,), out, base_url)
+    built = _build(directories or (results,), out, base_url, snapshot)
     click.echo(_said(built), err=True)
     click.echo(built.out / "index.html")
 
@@ -74,11 +79,13 @@ def serve(directories: tuple[Path, ...], out: Path, port: int, results: Path) ->
         served.serve_forever()
 
 
-def _build(directories: tuple[Path, ...], out: Path, base_url: str | None) -> Built:
+def _build(
+    directories: tuple[Path, ...], out: Path, base_url: str | None, snapshot: str | None = None
+) -> Built:
     from orchestrator.site.build import build as build_site
 
     with _progress() as progress:
-        return build_site(directories, out, base_url=base_url, progress=progress)
+        return build_site(directories, out, base_url=base_url, snapshot=snapshot, progress=progress)
 
 
 @contextmanager

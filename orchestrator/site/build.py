@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
 from orchestrator.errors import InputError, StoreError
-from orchestrator.site import links, render
+from orchestrator.site import links, render, snapshots
 from orchestrator.site.output import File, Page, digest_of
 from orchestrator.site.pages import MODULES
 from orchestrator.site.source import Source
@@ -50,16 +50,49 @@ class _Made:
 
 
 def build(
-    results: Sequence[Path], out: Path, *, base_url: str | None = None, progress: Progress = lambda *_: None
+    results: Sequence[Path],
+    out: Path,
+    *,
+    base_url: str | None = None,
+    snapshot: str | None = None,
+    progress: Progress = lambda *_: None,
 ) -> Built:
     """Make the site of all results below `results` in the folder `out`, or bring it up to date.
 
-    The same results and cab give the same bytes. Raises InputError where `out` holds something that no
-    build put there, or `base_url` is no address; StoreError for what the file system refuses.
+    With `snapshot`, the same site is put away under that name as well. The same results and cab give the same
+    bytes. Raises InputError where `out` holds something that no build put there, `base_url` is no address or
+    there is such a snapshot already; StoreError for what the file system refuses.
     """
     base_url = _checked(base_url)
+    if snapshot is not None:
+        snapshots.check_new(out, snapshot)
+    _manifest(out)  # refuses a folder that is no site's before anything is read
+    source = Source.read(results, base_url=base_url, snapshots=snapshots.kept(out))
+    built = _brought_up_to_date(source, out, progress)
+    if snapshot is None:
+        return built
+    snapshots.take(out, snapshot, lambda folder: _put_away(source, folder, snapshot, progress), MANIFEST)
+    again = _brought_up_to_date(replace(source, snapshots=snapshots.kept(out)), out, progress)
+    return replace(built, written=built.written + again.written, kept=again.kept)
+
+
+def _put_away(source: Source, folder: Path, name: str, progress: Progress) -> snapshots.Facts:
+    """Make the site of the same results as a snapshot, which says so on every page."""
+    below = None if source.base_url is None else f"{source.base_url}{snapshots.SNAPSHOTS}/{name}/"
+    _brought_up_to_date(replace(source, base_url=below, snapshots=(), snapshot=name), folder, progress)
+    return snapshots.Facts(
+        name=name,
+        cells=len(source.frame),
+        last=str(source.frame["ended_at"].dt.strftime("%Y-%m-%dT%H:%M:%SZ").max()),
+        methodologies=source.methodologies,
+        cab_version=source.cab.version,
+        cab_commit=source.cab.commit,
+        data_digest=source.digest,
+    )
+
+
+def _brought_up_to_date(source: Source, out: Path, progress: Progress) -> Built:
     before = _manifest(out)
-    source = Source.read(results, base_url=base_url)
     outputs = _outputs(source)
     made = _common(source, outputs)
     digests = {path: _inputs(output, made) for path, output in outputs.items()}
@@ -98,6 +131,7 @@ def site_facts(source: Source, made: Mapping[str, Page | File]) -> dict[str, Any
         "cab_commit": cab.commit,
         "cab_dirty": bool(cab.dirty),
         "base_url": source.base_url,
+        "snapshot": source.snapshot or "",
         "nav": [(path, text) for path, text in NAV if path in made],
     }
 
@@ -149,7 +183,7 @@ def code_digest() -> str:
     roots = (_CODE, _CODE.parent / "scorers")
     for root in roots:
         for path in sorted(root.rglob("*")):
-            if path.suffix in (".py", ".html", ".svg", ".xml") and path.is_file():
+            if path.suffix in (".py", ".html", ".svg", ".toml", ".xml") and path.is_file():
                 whole.update(f"{path.relative_to(root.parent)}\0".encode())
                 whole.update(hashlib.sha256(path.read_bytes()).digest())
     return whole.hexdigest()

@@ -23,6 +23,9 @@ METHODOLOGY = "methodology.html"
 GLOSSARY = "glossary.html"
 PROVENANCE = "provenance.html"
 SNAPSHOTS = "snapshots.html"
+APPEALS = "appeals.html"
+RECORDS_JSON = "data/records.json"
+RECORDS_SUMS = "data/SHA256SUMS"
 
 
 _VERSIONED = re.compile(r"(.+) \((\w+)\)")
@@ -75,6 +78,16 @@ def cell_page(sweep_id: str, key: CellKey) -> str:
 def cell_folder(sweep_id: str, key: CellKey) -> str:
     """Where what belongs to one cell's page lies: the page's own path less `.html`."""
     return f"cell/{slug(sweep_id)}/{key.path().as_posix().replace(':', '=')}"
+
+
+def sweep_record(sweep_id: str) -> str:
+    """The record of a sweep, as a file."""
+    return f"data/sweep/{slug(sweep_id)}.json"
+
+
+def document_page(name: str) -> str:
+    """The page of one of cab's documents that has no name of its own above."""
+    return f"docs/{name}.html"
 
 
 def badge(page: str) -> str:

@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup
 
-from orchestrator.site import links, words
+from orchestrator.site import glossary, links, words
 from orchestrator.site.links import root_of, url
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -23,7 +23,7 @@ _UNSAFE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
 )
 
-LIBRARIES = ("jinja2", "pygments")
+LIBRARIES = ("jinja2", "markdown-it-py", "pygments")
 """Libraries whose version decides bytes of pages."""
 
 
@@ -42,7 +42,14 @@ def environment(site: Mapping[str, Any], made: Container[str]) -> Environment:
         finalize=_finalize,
     )
     env.filters |= FILTERS
-    env.globals |= {"site": site, "links": links, "words": words, "href": _href, "made": made.__contains__}
+    env.globals |= FILTERS | {
+        "site": site,
+        "links": links,
+        "words": words,
+        "href": _href,
+        "made": made.__contains__,
+        "term": _term,
+    }
     return env
 
 
@@ -85,6 +92,14 @@ def _href(context: Context, path: str) -> str:
         raise KeyError(f"{context['path']} links to {path}, which is not made")
     page, mark, fragment = path.partition("#")
     return f"{context['root']}{url(page)}{mark}{fragment}"
+
+
+def _term(word: str) -> glossary.Term:
+    """The glossary's entry for a word that a page shows. Raises KeyError where it has none."""
+    found = glossary.find(word)
+    if found is None:
+        raise KeyError(f"{word!r} has no entry in the glossary")
+    return found
 
 
 # Numbers

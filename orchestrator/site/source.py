@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -16,13 +17,15 @@ from orchestrator.analysis.summary import By, Summary, summarise
 from orchestrator.analysis.units import Unit, units_of
 from orchestrator.errors import InputError, StoreError
 from orchestrator.run.provenance import Provenance
-from orchestrator.site.output import digest_of
-from orchestrator.store.cells import SWEEP, CellStore
+from orchestrator.site.snapshots import Snapshot
+from orchestrator.store.cells import CELL, CELLS, SWEEP, CellStore
+from orchestrator.store.endpoints import ENDPOINTS
 from orchestrator.store.evidence import load_facts
+from orchestrator.store.files import store_errors
 from orchestrator.store.frame import load_frame
 from orchestrator.store.index import INDEX
 from orchestrator.store.names import CellKey
-from orchestrator.store.preflight import incompatible_cells
+from orchestrator.store.preflight import PREFLIGHT, incompatible_cells
 from orchestrator.store.record import SkippedCell, SweepRecord
 
 _ORDER = ("methodology_version", "cli", "stack", "model", "task", "condition", "sweep_id", "run")
@@ -33,7 +36,8 @@ class Source:
     """`frame` has one row for each finished cell, sorted by name; the columns are `store.frame.SCHEMA`'s.
 
     `sweeps` are the records of all sweeps by id, in the order of their ids, and `roots` their directories.
-    `base_url` is where the site will be found, ending in `/`; None where that is not known.
+    `base_url` is where the site will be found, ending in `/`; None where that is not known. `snapshots` are
+    those that the site's folder keeps, `snapshot` is the name of the one that is being made.
     """
 
     frame: pl.DataFrame
@@ -41,10 +45,14 @@ class Source:
     roots: Mapping[str, Path]
     cab: Provenance
     base_url: str | None = None
+    snapshots: tuple[Snapshot, ...] = ()
+    snapshot: str | None = None
     _summaries: dict[tuple[By, str | None], Summary] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def read(cls, results: Sequence[Path], *, base_url: str | None = None) -> Source:
+    def read(
+        cls, results: Sequence[Path], *, base_url: str | None = None, snapshots: tuple[Snapshot, ...] = ()
+    ) -> Source:
         """Read all sweeps below the given directories, each a sweep's or one of sweeps.
 
         Raises InputError where one is not there, two sweeps have one id or no cell is finished, StoreError
@@ -73,14 +81,28 @@ class Source:
             roots=ordered,
             cab=Provenance.read(),
             base_url=base_url,
+            snapshots=snapshots,
         )
 
     @cached_property
     def digest(self) -> str:
-        """A digest of all results: of each cell's record, and of each sweep's."""
-        cells = self.frame.select("cell_id", "record_sha256").sort("cell_id").rows()
-        sweeps = [record.model_dump_json() for record in self.sweeps.values()]
-        return digest_of(*(part for row in cells for part in row), *sweeps)
+        """The SHA-256 of `sums`: a digest of all results."""
+        return hashlib.sha256(self.sums).hexdigest()
+
+    @cached_property
+    def sums(self) -> bytes:
+        """A line of `sha256sum` for each record of a sweep or a cell, by path below what holds the sweeps."""
+        found = {
+            f"{name}/{file}": _sha256(root / file)
+            for name, root in self.roots.items()
+            for file in (SWEEP, PREFLIGHT, ENDPOINTS)
+            if (root / file).is_file()
+        }
+        for cell_id, sweep_id, digest in self.frame.select(
+            "cell_id", "sweep_id", "record_sha256"
+        ).iter_rows():
+            found[f"{sweep_id}/{CELLS}/{self.key(cell_id).path()}/{CELL}"] = digest
+        return "".join(f"{found[path]}  {path}\n" for path in sorted(found)).encode()
 
     def summary(self, by: By, scope: str | None = None) -> Summary:
         """The numbers of each `by`, of all tasks or of those of one of `scopes`; reckoned once."""
@@ -149,6 +171,11 @@ class Source:
         columns = ("cell_id", "cli", "model", "task", "run", "stack", "condition")
         rows = self.frame.select(columns).iter_rows()
         return {row[0]: CellKey(*row[1:]) for row in rows}
+
+
+def _sha256(path: Path) -> str:
+    with store_errors(path):
+        return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _sweeps(given: Path) -> Iterator[Path]:

@@ -2,7 +2,45 @@
 
 from __future__ import annotations
 
-from orchestrator.site.pages import cell, compare, gallery, guide, leaderboard, matrix, pareto
+from orchestrator.site.pages import (
+    badges,
+    category,
+    cell,
+    cli,
+    compare,
+    documents,
+    gallery,
+    guide,
+    leaderboard,
+    matrix,
+    model,
+    pair,
+    pareto,
+    provenance,
+    snapshots,
+    sweep,
+    task,
+    terms,
+)
 
-MODULES = (leaderboard, matrix, pareto, guide, compare, cell, gallery)
+MODULES = (
+    leaderboard,
+    matrix,
+    pareto,
+    guide,
+    compare,
+    gallery,
+    cell,
+    cli,
+    model,
+    pair,
+    task,
+    category,
+    sweep,
+    documents,
+    terms,
+    provenance,
+    snapshots,
+    badges,
+)
 """Every module whose `pages(source)` the site consists of."""

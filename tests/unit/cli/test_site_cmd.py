@@ -27,7 +27,7 @@ PUBLISHED = ROOT / "tests" / "data" / "published_cells.json"
 def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with a `results` as an import leaves it."""
     folder = tmp_path_factory.mktemp("here")
-    import_published(read_published(PUBLISHED), PUBLISHED, folder / "results")
+    import_published(read_published(PUBLISHED), PUBLISHED, folder / "results", replace=False)
     return folder
 
 
