@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 
-.PHONY: help setup registry fleet sweep sweep-fleet test test-unit test-fleet images-docs lint types format bench bench-docs bench-peers soak clean
+.PHONY: help setup registry browser fleet sweep sweep-fleet test test-unit test-fleet images-docs lint types format bench bench-docs bench-peers soak clean
 
 help: ## list these
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,7 +20,7 @@ sweep-fleet: fleet ## every CLI on three tasks, sweeps/fleet.yaml
 	$(BIN)/cab sweep run sweeps/fleet.yaml
 
 # Two workers: tests that run containers compete for the engine, and the others take seconds.
-test: setup registry lint types ## set up, then all checks and all tests
+test: setup registry browser lint types ## set up, then all checks and all tests
 	$(BIN)/pytest -n 2 --dist loadfile
 
 test-unit: lint types ## checks and the tests that need no engine
@@ -31,6 +31,9 @@ test-fleet: fleet ## every CLI for real, tests/fleet
 
 registry:
 	@scripts/registry.sh
+
+browser:
+	@scripts/browser.sh
 
 images-docs: ## the table of docs/images.md, from images.lock and the folders
 	$(BIN)/python scripts/images_docs.py

@@ -1,4 +1,4 @@
-"""Where cab's own files are (images, tasks, plugins, lock, built PID 1), and places as people type them."""
+"""Where cab's own files are (images, tasks, plugins, documents, lock, built PID 1), and places as people type them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ ROOT = _CARRIED if INSTALLED else _PACKAGE.parent
 IMAGES = ROOT / "images"
 TASKS = ROOT / "tasks"
 PLUGINS = ROOT / "plugins"
+DOCS = ROOT / "docs"
 IMAGES_LOCK = ROOT / "images.lock"
 INIT_BINARY = ROOT / "build" / "init"
 IMAGE_FILE = ROOT / "image.json"

@@ -48,6 +48,7 @@ make_venv() {
 }
 
 [ -f "$STAMP" ] && [ "$(cat "$STAMP")" = "$(inputs)" ] || timed "making the virtual environment" make_venv
+scripts/npm.sh asciinema-player
 scripts/engine.sh
 there=()
 for name in "${IMAGES[@]}"; do

@@ -33,6 +33,7 @@ COMMANDS = {
     "task": ("orchestrator.cli.task_cmd", "List tasks, and prove them."),
     "model": ("orchestrator.cli.model_cmd", "Add local models, list, remove and serve them."),
     "import": ("orchestrator.cli.import_cmd", "Import results that others published."),
+    "site": ("orchestrator.cli.site_cmd", "Make a static site of results, and look at it here."),
     "images": ("orchestrator.cli.images_cmd", "Build and list the images, check them against their pins."),
     "run-cell": ("orchestrator.cli.run_cell_cmd", "Run one cell, inside a CLI's image."),
     "check": ("orchestrator.cli.check_cmd", "Run one task with a CLI installed here, without Docker."),

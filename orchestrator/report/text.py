@@ -94,7 +94,10 @@ def safe_line(text: str, limit: int = MAX_LINE) -> str:
     Control and format characters (escape sequences, bidirectional overrides) become U+FFFD; tabs, line ends
     and the like become spaces, so that no text can pretend to be a line of cab's own.
     """
-    shown = "".join(_safe(char) for char in text[: limit + 1])
+    shown = text[: limit + 1]
+    # Most lines are plain, and a site has millions of them.
+    if not (shown.isascii() and shown.isprintable()):
+        shown = "".join(map(_safe, shown))
     return (
         shown if len(text) <= limit else f"{shown[:limit]}… ({plural(len(text) - limit, 'character')} more)"
     )

@@ -15,7 +15,7 @@ from scorers.latency import Interval, stretches
 _LEAST, _MOST = 30, 72
 _NEVER_RUN = ("queue",)
 """Stages that this version of cab has not; records of others may."""
-_NAMES = {
+PART_NAMES = {
     "rate_limit_wait": "agent: rate limit",
     "model": "agent: model",
     "tool": "agent: tools",
@@ -36,7 +36,7 @@ def print_timeline(latency: Mapping[str, Any], evidence: Evidence, out: Console)
     ]
     if not names:
         return
-    labels = [_NAMES.get(name, name) for name in names]
+    labels = [PART_NAMES.get(name, name) for name in names]
     # Beside the bar stand the longest name, seconds, share, and a space after each.
     width = min(_MOST, max(_LEAST, out.width - max(map(len, labels)) - 16))
     when, whole = stretches(evidence), _whole(evidence)

@@ -24,6 +24,8 @@ IMAGE_FILE = "cab/image.json"
 _CODE = ("orchestrator", "scorers")
 _DATA = ("plugins", "tasks")
 _LOCK = "requirements-cell.lock"
+_LEFT_OUT = "orchestrator/site/vendor"
+"""Put there by set-up, for pages in a browser alone."""
 
 
 def child_name(cli: str) -> str:
@@ -41,8 +43,9 @@ def carried_files(repo: Path) -> dict[str, Path]:
     found = {_LOCK: repo / _LOCK}
     for part in (*_CODE, *_DATA):
         for path in sorted((repo / part).rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
-                found[path.relative_to(repo).as_posix()] = path
+            name = path.relative_to(repo).as_posix()
+            if path.is_file() and "__pycache__" not in path.parts and not name.startswith(f"{_LEFT_OUT}/"):
+                found[name] = path
     return found
 
 

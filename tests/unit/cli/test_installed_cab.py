@@ -185,6 +185,14 @@ def test_it_has_the_tasks_of_its_checkout_and_its_version(user: User) -> None:
     assert list((user.wheel / "orchestrator" / "carried" / "tasks").rglob("__pycache__"))
 
 
+def test_it_has_the_player_of_recordings_with_its_licence(wheel: Path) -> None:
+    player = wheel / "orchestrator" / "site" / "vendor" / "asciinema-player"
+    names = {"LICENSE", "asciinema-player.css", "asciinema-player.min.js"}
+    assert player.is_dir(), "no player in the checkout: run scripts/npm.sh asciinema-player"
+    assert {path.name for path in player.iterdir()} == names
+    assert all(path.stat().st_size > 10_000 for path in player.iterdir())
+
+
 def test_what_needs_a_checkout_says_so_in_one_line(user: User) -> None:
     (user.home / "sweep.yaml").write_text(f"name: x\nclis: [noop]\ntasks: [{TASK}]\n")
     for command in (("images", "build"), ("sweep", "run", "sweep.yaml")):

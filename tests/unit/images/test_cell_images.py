@@ -103,10 +103,13 @@ def test_one_who_builds_one_cli_can_run_it(repo: Path) -> None:
         ("requirements-cell.lock", True),
         ("README.md", False),
         ("images/agent/adapter.py", False),
+        ("orchestrator/site/vendor/player/player.js", False),
+        ("tasks/polyglot/sum/vendor/module.go", True),
     ],
 )
 def test_what_they_carry_is_made_again_when_it_changed(repo: Path, path: str, again: bool) -> None:
     before = load_recipes(repo / "images")["cell"].inputs_hash(IDS)
+    (repo / path).parent.mkdir(parents=True, exist_ok=True)
     with (repo / path).open("a") as file:
         file.write("# more\n")
     assert (load_recipes(repo / "images")["cell"].inputs_hash(IDS) != before) is again

@@ -1,0 +1,285 @@
+"""From results to a folder of pages: only what has changed is made again, and what is no longer made goes.
+
+`.cab-site.json` in the folder tells of each file the digest of all that decides its bytes. Before the first
+file is touched, those that are about to change lose theirs: what a build that was cut short has left is
+known to be a site's, and none of it is taken for finished.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import urlsplit
+
+from orchestrator.errors import InputError, StoreError
+from orchestrator.site import links, render, snapshots
+from orchestrator.site.output import File, Page, digest_of
+from orchestrator.site.pages import MODULES
+from orchestrator.site.source import Source
+from orchestrator.store.files import store_errors
+
+MANIFEST = ".cab-site.json"
+ASSETS = Path(__file__).parent / "assets"
+_CODE = Path(__file__).parents[1]
+_VERSION = 1
+
+Progress = Callable[[int, int], None]
+"""Told how many files are done, of how many."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a build did: numbers of files that were written, left as they were, and removed."""
+
+    out: Path
+    written: int
+    kept: int
+    removed: int
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A file of the site in the manifest: the digest of what decides its bytes, and their number."""
+
+    inputs: str
+    size: int
+
+
+def build(
+    results: Sequence[Path],
+    out: Path,
+    *,
+    base_url: str | None = None,
+    snapshot: str | None = None,
+    progress: Progress = lambda *_: None,
+) -> Built:
+    """Make the site of all results below `results` in the folder `out`, or bring it up to date.
+
+    With `snapshot`, the same site is put away under that name as well. The same results and cab give the same
+    bytes. Raises InputError where `out` holds something that no build put there, `base_url` is no address or
+    there is such a snapshot already; StoreError for what the file system refuses.
+    """
+    base_url = _checked(base_url)
+    if snapshot is not None:
+        snapshots.check_new(out, snapshot)
+    _manifest(out)  # refuses a folder that is no site's before anything is read
+    source = Source.read(results, base_url=base_url, snapshots=snapshots.kept(out))
+    built = _brought_up_to_date(source, out, progress)
+    if snapshot is None:
+        return built
+    snapshots.take(out, snapshot, lambda folder: _put_away(source, folder, snapshot, progress), MANIFEST)
+    again = _brought_up_to_date(replace(source, snapshots=snapshots.kept(out)), out, progress)
+    return replace(built, written=built.written + again.written, kept=again.kept)
+
+
+def _put_away(source: Source, folder: Path, name: str, progress: Progress) -> snapshots.Facts:
+    """Make the site of the same results as a snapshot, which says so on every page."""
+    below = None if source.base_url is None else f"{source.base_url}{snapshots.SNAPSHOTS}/{name}/"
+    _brought_up_to_date(replace(source, base_url=below, snapshots=(), snapshot=name), folder, progress)
+    return snapshots.Facts(
+        name=name,
+        cells=len(source.frame),
+        last=str(source.frame["ended_at"].dt.strftime("%Y-%m-%dT%H:%M:%SZ").max()),
+        methodologies=source.methodologies,
+        cab_version=source.cab.version,
+        cab_commit=source.cab.commit,
+        data_digest=source.digest,
+    )
+
+
+def _brought_up_to_date(source: Source, out: Path, progress: Progress) -> Built:
+    before = _manifest(out)
+    outputs = _outputs(source)
+    made = _common(source, outputs)
+    digests = {path: _inputs(output, made) for path, output in outputs.items()}
+    fresh = {
+        path: old
+        for path, old in before.items()
+        if digests.get(path) == old.inputs and _there(out, path, old)
+    }
+    stale = [output for path, output in outputs.items() if path not in fresh]
+    gone = [path for path in before if path not in outputs]
+    with store_errors(out):
+        out.mkdir(parents=True, exist_ok=True)
+        unfinished = {path: _Made("", 0) for path in (*gone, *(output.path for output in stale))}
+        if unfinished:
+            _write_manifest(out, fresh | unfinished)
+        for path in gone:
+            _remove(out, path)
+        whole = dict(fresh)
+        env = render.environment(site_facts(source, outputs), outputs)
+        for done, output in enumerate(stale):
+            progress(done, len(stale))
+            raw = _bytes(output, env)
+            _write(out, output.path, raw)
+            whole[output.path] = _Made(digests[output.path], len(raw))
+        progress(len(stale), len(stale))
+        if unfinished:
+            _write_manifest(out, whole)
+    return Built(out, written=len(stale), kept=len(fresh), removed=len(gone))
+
+
+def site_facts(source: Source, made: Mapping[str, Page | File]) -> dict[str, Any]:
+    """What every page may say of the site as `site`: nothing that a further cell would change."""
+    cab = source.cab
+    return {
+        "cab_version": cab.version,
+        "cab_commit": cab.commit,
+        "cab_dirty": bool(cab.dirty),
+        "base_url": source.base_url,
+        "snapshot": source.snapshot or "",
+        "nav": [(path, text) for path, text in NAV if path in made],
+    }
+
+
+NAV = (
+    (links.INDEX, "Leaderboard"),
+    (links.MATRIX, "Matrix"),
+    (links.PARETO, "Trade-offs"),
+    (links.GUIDE, "Guide"),
+    (links.COMPARE, "Compare"),
+    (links.GALLERY, "Recordings"),
+    (links.METHODOLOGY, "Methodology"),
+    (links.GLOSSARY, "Glossary"),
+    (links.PROVENANCE, "Provenance"),
+    (links.SNAPSHOTS, "Snapshots"),
+)
+"""The pages that every page leads to, where they are made."""
+
+
+def _outputs(source: Source) -> dict[str, Page | File]:
+    """Everything that the site consists of, by path. Raises ValueError for two files at one path."""
+    outputs: dict[str, Page | File] = {}
+    for output in (*_assets(), *(made for module in MODULES for made in module.pages(source))):
+        if not _relative(output.path):
+            raise ValueError(f"{output.path!r} does not lie below the site's root")
+        if output.path in outputs:
+            raise ValueError(f"{output.path} is made twice")
+        outputs[output.path] = output
+    return outputs
+
+
+def _assets() -> Iterable[File]:
+    for path in sorted(ASSETS.rglob("*")):
+        if path.is_file():
+            yield File(f"assets/{path.relative_to(ASSETS).as_posix()}", path)
+    # Some hosts would otherwise pass over files whose names begin with an underscore.
+    yield File(".nojekyll", b"")
+
+
+def _common(source: Source, outputs: Mapping[str, Page | File]) -> str:
+    """The digest of what decides the bytes of every page: cab, its libraries, and what all pages say."""
+    facts = site_facts(source, outputs)
+    return digest_of(code_digest(), *render.library_versions(), json.dumps(facts, sort_keys=True))
+
+
+def code_digest() -> str:
+    """The digest of all of cab that pages are made by: modules, templates and assets."""
+    whole = hashlib.sha256()
+    roots = (_CODE, _CODE.parent / "scorers")
+    for root in roots:
+        for path in sorted(root.rglob("*")):
+            if path.suffix in (".py", ".html", ".svg", ".toml", ".xml") and path.is_file():
+                whole.update(f"{path.relative_to(root.parent)}\0".encode())
+                whole.update(hashlib.sha256(path.read_bytes()).digest())
+    return whole.hexdigest()
+
+
+def _inputs(output: Page | File, common: str) -> str:
+    if isinstance(output, Page):
+        return digest_of(common, output.template, *output.inputs)
+    with store_errors(output.content if isinstance(output.content, Path) else Path(output.path)):
+        return digest_of(common, output.digest()) if callable(output.content) else output.digest()
+
+
+def _bytes(output: Page | File, env: Any) -> bytes:
+    if isinstance(output, Page):
+        return render.render(env, output.path, output.template, output.context())
+    if isinstance(output.content, Path):
+        return output.content.read_bytes()
+    return output.content() if callable(output.content) else output.content
+
+
+# The folder
+
+
+def _manifest(out: Path) -> dict[str, _Made]:
+    """What an earlier build left in the folder; nothing where there was none, or one of another form."""
+    path = out / MANIFEST
+    if not path.is_file():
+        if out.is_dir() and any(out.iterdir()):
+            raise InputError(
+                "holds something, and no site of cab's",
+                place=str(out),
+                mend="give an empty or a new folder with -o",
+            )
+        return {}
+    try:
+        stored = json.loads(path.read_bytes())
+        files = {name: _Made(**made) for name, made in stored["files"].items() if _relative(name)}
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise StoreError(
+            "is damaged", place=str(path), mend="remove the folder, and build the site again"
+        ) from None
+    if stored.get("v") == _VERSION:
+        return files
+    # Every file is made again, and known to be one that may be removed.
+    return {name: _Made("", made.size) for name, made in files.items()}
+
+
+def _write_manifest(out: Path, files: Mapping[str, _Made]) -> None:
+    whole = {"v": _VERSION, "files": {path: asdict(files[path]) for path in sorted(files)}}
+    _write(out, MANIFEST, json.dumps(whole, separators=(",", ":")).encode() + b"\n")
+
+
+def _there(out: Path, path: str, made: _Made) -> bool:
+    """Whether a file of an earlier build is still as that left it, as far as its size tells."""
+    try:
+        return (out / path).stat().st_size == made.size
+    except OSError:
+        return False
+
+
+def _write(out: Path, path: str, raw: bytes) -> None:
+    """Write a file, whole as seen by whoever is served meanwhile."""
+    target = out / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f"{target.name}.new"[-255:])
+    temporary.write_bytes(raw)
+    temporary.replace(target)
+
+
+def _remove(out: Path, path: str) -> None:
+    """Remove a file, and the folders that are then empty."""
+    target = out / path
+    target.unlink(missing_ok=True)
+    for folder in target.relative_to(out).parents:
+        if folder == Path():
+            break
+        try:
+            (out / folder).rmdir()
+        except OSError:
+            break  # holds more, or is gone
+
+
+def _relative(path: str) -> bool:
+    pure = PurePosixPath(path)
+    return bool(pure.parts) and not pure.is_absolute() and ".." not in pure.parts and "\\" not in path
+
+
+def _checked(base_url: str | None) -> str | None:
+    """An address that ends in '/'. Raises InputError for what is none."""
+    if base_url is None:
+        return None
+    parts = urlsplit(base_url)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
+        raise InputError(
+            f"{base_url!r} is no address of a site",
+            place="--base-url",
+            mend="give one such as https://results.example/cab/",
+        )
+    return base_url if base_url.endswith("/") else f"{base_url}/"

@@ -1,0 +1,126 @@
+"""Where everything is in the site, by name: nobody writes a path by hand.
+
+All paths are relative to the site's root and have `/` between their parts; templates make them relative to
+their own page by `href`. In file names '/' of a name is written '~', and ':' is written '=', which no name
+may hold and which every file system and static host takes.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+from urllib.parse import quote
+
+from orchestrator.store.names import NO_STACK, CellKey, escape
+
+INDEX = "index.html"
+MATRIX = "matrix.html"
+PARETO = "pareto.html"
+GUIDE = "guide.html"
+COMPARE = "compare.html"
+GALLERY = "gallery.html"
+METHODOLOGY = "methodology.html"
+GLOSSARY = "glossary.html"
+PROVENANCE = "provenance.html"
+SNAPSHOTS = "snapshots.html"
+APPEALS = "appeals.html"
+RECORDS_JSON = "data/records.json"
+RECORDS_SUMS = "data/SHA256SUMS"
+
+
+_VERSIONED = re.compile(r"(.+) \((\w+)\)")
+"""A task's name where tasks of different content have it: with the beginning of its digest."""
+
+
+def slug(name: str) -> str:
+    """A name as one part of a path. Raises InputError for what is no name."""
+    versioned = _VERSIONED.fullmatch(name)
+    plain, digest = versioned.groups() if versioned else (name, "")
+    return escape(plain).replace(":", "=") + (f",{digest}" if digest else "")
+
+
+def cli_page(contestant: str) -> str:
+    """The page of a CLI; with a stack or condition, of these together (`opencode+rules@large`)."""
+    return f"cli/{_contestant(contestant)}.html"
+
+
+def model_page(model: str) -> str:
+    return f"model/{slug(model)}.html"
+
+
+def pair_page(contestant: str, model: str) -> str:
+    return f"pair/{_contestant(contestant)}/{slug(model)}.html"
+
+
+def task_page(task: str) -> str:
+    """The page of a task, whichever of its contents is named: in its category's folder."""
+    _, _, name = bare_task(task).partition("/")
+    return f"task/{slug(category_of(task))}/{slug(name or task)}.html"
+
+
+def bare_task(task: str) -> str:
+    """A task's name without the digest that tells its contents apart."""
+    versioned = _VERSIONED.fullmatch(task)
+    return versioned[1] if versioned else task
+
+
+def category_page(category: str) -> str:
+    return f"category/{slug(category)}.html"
+
+
+def category_of(task: str) -> str:
+    """The category of a task: its name's first part."""
+    return task.partition("/")[0]
+
+
+def sweep_page(sweep_id: str) -> str:
+    return f"sweep/{slug(sweep_id)}.html"
+
+
+def cell_page(sweep_id: str, key: CellKey) -> str:
+    return f"{cell_folder(sweep_id, key)}.html"
+
+
+def cell_folder(sweep_id: str, key: CellKey) -> str:
+    """Where what belongs to one cell's page lies: the page's own path less `.html`."""
+    return f"cell/{slug(sweep_id)}/{key.path().as_posix().replace(':', '=')}"
+
+
+def sweep_record(sweep_id: str) -> str:
+    """The record of a sweep, as a file."""
+    return f"data/sweep/{slug(sweep_id)}.json"
+
+
+def document_page(name: str) -> str:
+    """The page of one of cab's documents that has no name of its own above."""
+    return f"docs/{name}.html"
+
+
+def badge(page: str) -> str:
+    """The badge of what a page is about."""
+    return f"badge/{page.removesuffix('.html')}.svg"
+
+
+def embed(page: str) -> str:
+    """The card that other sites may frame, of what a page is about."""
+    return f"embed/{page}"
+
+
+def contestant(key: CellKey) -> str:
+    """A CLI, or a CLI with a stack (`opencode+rules`), as pages name it."""
+    return key.cli if key.stack == NO_STACK else f"{key.cli}+{key.stack}"
+
+
+def root_of(path: str) -> str:
+    """The site's root as seen from a page: `../` for each folder that the page is in."""
+    return "../" * (len(PurePosixPath(path).parts) - 1)
+
+
+def url(path: str) -> str:
+    """A path as part of an address."""
+    return quote(path, safe="/~+@=:!$,")
+
+
+def _contestant(name: str) -> str:
+    """A CLI with its stack and condition as a part of a path; what parts them is in no name."""
+    return "".join(part if part in "+@" else slug(part) for part in re.split("([+@])", name))

@@ -1,0 +1,111 @@
+"""The page of each sweep: what was asked and in which order, what was left out and why, what came of it."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from orchestrator.analysis.units import units_of
+from orchestrator.plan.spec import Spending
+from orchestrator.run.budget import Budget
+from orchestrator.site import entities, links
+from orchestrator.site.output import File, Page, digest_of
+from orchestrator.site.source import Source
+from orchestrator.store.cells import SWEEP, CellStore
+from orchestrator.store.endpoints import read_windows
+from orchestrator.store.preflight import incompatible_cells, pair_of, read_preflight
+from orchestrator.store.record import SkippedCell, SweepRecord
+
+SHOWN = 25
+"""Cells of the order that the page lists; its record has all of them."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Cells that were not run for one reason, with their pairs."""
+
+    reason: str
+    cells: int
+    pairs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What the finished cells and the handshakes stated. `unknown` cells stated no tokens, `unpriced` have no
+    cost; `budget` is what the sweep was allowed, None where it had none.
+    """
+
+    tokens: int
+    unknown: int
+    usd: float
+    unpriced: int
+    attempts: int
+    budget: Budget | None
+
+
+def pages(source: Source) -> Iterator[Page | File]:
+    for name, sweep in source.sweeps.items():
+        cells = source.frame.filter(pl.col("sweep_id") == name)
+        given = (digest_of(*cells["record_sha256"]), source.digest)
+        yield Page(links.sweep_page(name), "sweep.html", partial(_context, source, sweep, cells), given)
+        yield File(links.sweep_record(name), source.roots[name] / SWEEP)
+
+
+def _context(source: Source, sweep: SweepRecord, cells: pl.DataFrame) -> dict[str, Any]:
+    store = CellStore(source.roots[sweep.sweep_id].parent, sweep.sweep_id)
+    refused = incompatible_cells(store)
+    return {
+        "sweep": sweep,
+        "description": str((sweep.spec or {}).get("description") or ""),
+        "spec": None if sweep.spec is None else json.dumps(_without_nulls(sweep.spec), indent=1),
+        "planned": len(sweep.order),
+        "finished": len(cells),
+        "missing": max(0, len(sweep.order) - len(cells) - len(refused)),
+        "refused": len(refused),
+        "outcomes": sorted(cells.group_by("outcome").len().iter_rows()),
+        "ended": cells["ended_at"].max(),
+        "left_out": left_out([*sweep.skipped, *refused]),
+        "windows": read_windows(store.root),
+        "spent": _spent(sweep, store, cells),
+        "order": sweep.order[:SHOWN],
+        "parts": [
+            (part, entities.of_these_units(part, "Each pair in this sweep"))
+            for part in entities.parts(units_of(cells))
+        ],
+    }
+
+
+def _without_nulls(spec: Mapping[str, Any]) -> Any:
+    """A spec as one would have written it: what is null, or empty, was not asked for."""
+    if isinstance(spec, Mapping):
+        return {
+            name: _without_nulls(value) for name, value in spec.items() if value is not None and value != {}
+        }
+    return [_without_nulls(value) for value in spec] if isinstance(spec, list) else spec
+
+
+def left_out(cells: Iterable[SkippedCell]) -> list[LeftOut]:
+    """By reason, each pair once."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for cell in cells:
+        found[cell.reason].append(" × ".join(pair_of(cell.cell_id)))
+    return [LeftOut(reason, len(of), tuple(sorted(set(of)))) for reason, of in sorted(found.items())]
+
+
+def _spent(sweep: SweepRecord, store: CellStore, cells: pl.DataFrame) -> Spent:
+    handshakes = read_preflight(store.root)
+    limit = Spending.model_validate((sweep.spec or {}).get("budget") or {})
+    return Spent(
+        tokens=int(cells["total_tokens"].sum()) + handshakes.known_tokens,
+        unknown=cells["total_tokens"].null_count(),
+        usd=float(cells["cost_usd"].sum()) + handshakes.known_usd,
+        unpriced=cells["cost_usd"].null_count(),
+        attempts=int(cells["attempts"].sum()),
+        budget=None if limit == Spending() else Budget.of(limit, store),
+    )

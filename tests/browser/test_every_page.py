@@ -1,0 +1,59 @@
+"""What holds for each kind of page: it loads by itself, everywhere, for everybody."""
+
+from __future__ import annotations
+
+import pytest
+from browsing import PHONE, HttpPlace, Looker, Place, barriers, too_wide
+
+KINDS = (
+    "index.html",
+    "gallery.html",
+    "cell/made-up-large/*/*/made-up-bugs~*/run1.html",
+    "cell/made-up-large/*/*/made-up-refusals~*/run1.html",
+    "cell/made-up-scripted/**/run1.html",
+    "cell/made-up-imported/**/run1.html",
+    "cell/made-up-stacks/*/*/*+careful/run1.html",
+)
+"""A glob for each kind of page."""
+
+
+def of_kind(place: Place, kind: str) -> str:
+    """The first page of a kind."""
+    found = place.pages(kind)
+    assert found, f"the site has no {kind}"
+    return found[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_opens_from_a_folder_with_nothing_from_elsewhere(look: Looker, folder: Place, kind: str) -> None:
+    page = look.at(folder, of_kind(folder, kind))
+    assert page.locator("h1").count() == 1
+    assert page.locator("h1").inner_text().strip()
+    assert page.title()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_opens_below_a_path_of_a_host_and_bars_nobody(look: Looker, http: HttpPlace, kind: str) -> None:
+    page = look.at(http, of_kind(http, kind), color_scheme="light")
+    assert barriers(page) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_is_dark_where_the_reader_wants_it(look: Looker, folder: Place, kind: str) -> None:
+    page = look.at(folder, of_kind(folder, kind), color_scheme="dark")
+    colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    channels = [int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
+    assert max(channels) < 80, colour
+    assert barriers(page, "color-contrast") == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_phone_scrolls_it_one_way_only(look: Looker, folder: Place, kind: str) -> None:
+    page = look.at(folder, of_kind(folder, kind), viewport=PHONE, device_scale_factor=2, is_mobile=True)
+    assert too_wide(page) == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_can_be_read_without_scripts(look: Looker, folder: Place, kind: str) -> None:
+    page = look.at(folder, of_kind(folder, kind), java_script_enabled=False)
+    assert len(page.locator("main").inner_text()) > 300

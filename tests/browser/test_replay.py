@@ -1,0 +1,124 @@
+"""The page of a cell in a reader's hands: its trace by keys and pointer, its recording, its copy buttons."""
+
+from __future__ import annotations
+
+import pytest
+from browsing import HttpPlace, Looker, Place
+from playwright.sync_api import Page
+
+from orchestrator.site import links
+from orchestrator.store.frame import load_frame
+from orchestrator.store.names import CellKey
+
+
+@pytest.fixture(scope="package")
+def solved(folder: Place, generated: object) -> str:
+    """The page of a cell that has a trace, a recording, calls and a diff."""
+    frame = load_frame([generated])  # type: ignore[list-item]
+    [row] = (
+        frame.filter(sweep_id="made-up-large", passed=1.0, outcome="completed")
+        .sort("cell_id")[:1]
+        .rows(named=True)
+    )
+    return links.cell_page(row["sweep_id"], CellKey(row["cli"], row["model"], row["task"], row["run"]))
+
+
+def seconds(page: Page) -> float:
+    return float(page.locator("#trace-time").inner_text().removesuffix(" s"))
+
+
+def current(page: Page) -> int | None:
+    """The place of the span that the table marks."""
+    marked = page.locator("#span-table tr.current")
+    return int(marked.get_attribute("data-span") or "") if marked.count() else None
+
+
+def starts(page: Page) -> list[float]:
+    rows = page.locator("#span-table tbody tr")
+    return [float(start) for start in rows.evaluate_all("rows => rows.map(row => row.dataset.start)")]
+
+
+def test_arrows_step_from_span_to_span(look: Looker, folder: Place, solved: str) -> None:
+    page = look.at(folder, solved)
+    page.locator("#timeline").focus()
+    first = current(page)
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert current(page) == (first or 0) + 2
+    assert seconds(page) == pytest.approx(starts(page)[(first or 0) + 2], abs=0.006)
+    page.keyboard.press("ArrowLeft")
+    assert current(page) == (first or 0) + 1
+    assert page.locator("#span-now h3").inner_text()
+
+
+def test_comma_and_dot_step_a_tenth_of_a_second(look: Looker, folder: Place, solved: str) -> None:
+    page = look.at(folder, solved)
+    page.locator("#timeline").focus()
+    for _ in range(5):
+        page.keyboard.press(".")
+    assert seconds(page) == pytest.approx(0.5)
+    page.keyboard.press(",")
+    assert seconds(page) == pytest.approx(0.4)
+    page.keyboard.press("End")
+    assert seconds(page) == pytest.approx(
+        float(page.locator("#timeline").get_attribute("aria-valuemax") or 0), abs=0.01
+    )
+    page.keyboard.press("Home")
+    page.keyboard.press(",")
+    assert seconds(page) == 0
+
+
+def test_space_plays_and_pauses_at_the_chosen_speed(look: Looker, folder: Place, solved: str) -> None:
+    page = look.at(folder, solved)
+    page.locator("#trace-speed").select_option("10")
+    page.locator("#timeline").focus()
+    page.keyboard.press("Space")
+    page.wait_for_function("parseFloat(document.getElementById('trace-time').textContent) > 2", timeout=5000)
+    page.keyboard.press("Space")
+    assert page.locator("#trace-play").get_attribute("aria-pressed") == "false"
+    stopped = seconds(page)
+    page.wait_for_timeout(200)
+    assert seconds(page) == stopped
+
+
+def test_a_click_on_the_drawing_goes_there(look: Looker, folder: Place, solved: str) -> None:
+    page = look.at(folder, solved)
+    last = page.locator("#timeline [data-span]").last
+    place = int(last.get_attribute("data-span") or "")
+    last.click(force=True)
+    assert current(page) == place
+
+
+def test_an_address_leads_to_one_span(look: Looker, folder: Place, solved: str) -> None:
+    page = look.at(folder, solved)
+    page.locator("#timeline").focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    address, place = page.url, current(page)
+    assert "#span=" in address
+    again = look.at(folder, f"{solved}#{address.partition('#')[2]}")
+    assert current(again) == place
+
+
+@pytest.mark.parametrize("where", ["folder", "http"])
+def test_the_recording_plays(look: Looker, request: pytest.FixtureRequest, where: str, solved: str) -> None:
+    page = look.at(request.getfixturevalue(where), solved)
+    page.locator(".play-recording").click()
+    page.locator(".player", has_text="made-up agent").wait_for()
+
+
+def test_a_copy_button_copies(look: Looker, http: HttpPlace, solved: str) -> None:
+    page = look.at(http, solved, permissions=["clipboard-read", "clipboard-write"])
+    buttons = page.locator("button[data-copy]:visible")
+    assert buttons.count() >= 2
+    for number in range(buttons.count()):
+        wanted = buttons.nth(number).get_attribute("data-copy")
+        buttons.nth(number).click()
+        page.locator("button[data-copy]", has_text="Copied").first.wait_for()
+        assert page.evaluate("navigator.clipboard.readText()") == wanted
+
+
+def test_a_copy_button_copies_from_a_folder_too(look: Looker, folder: Place, solved: str) -> None:
+    page = look.at(folder, solved)
+    page.locator("button[data-copy]:visible").first.click()
+    page.locator("button[data-copy]", has_text="Copied").first.wait_for()
