@@ -72,5 +72,5 @@ def test_the_correction_is_holms() -> None:
 
 
 def test_the_same_seed_gives_the_same_numbers() -> None:
-    setup = Setup(pairs=2, tasks=10, infra=0.1)
+    setup = Setup(pairs=2, tasks=10, drop=0.3)
     assert study(setup, 50, seed=3) == study(setup, 50, seed=3) != study(setup, 50, seed=4)
