@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 Dtype = Literal["text", "int", "float", "bool", "time", "texts", "floats", "json"]
@@ -25,8 +25,8 @@ DTYPES: dict[Dtype, str] = {
 
 @dataclass(frozen=True)
 class Column:
-    """One column. `source` is the place in `cell.json`, or below `task` in `task.json`; `of` takes the value
-    from there, through `derive` where the column is made of what stands there.
+    """One column. `source` is the place in `cell.json`, or below `task` in `task.json`; a `*` stands for each
+    element of a list. `derive` makes the column of what stands there; None takes it as it is.
     """
 
     name: str
@@ -36,77 +36,72 @@ class Column:
     about: str
     derive: Callable[[Any], Any] | None = field(default=None, repr=False, compare=False)
 
-    def of(self, cell: Mapping[str, Any]) -> Any:
+    @cached_property
+    def path(self) -> tuple[str, ...]:
+        return tuple(self.source.split("."))
+
+    def of(self, cell: dict[str, Any]) -> Any:
         """The value in a cell as `cell_data` gives it; None where it was not measured or is not there."""
-        value: Any = cell
-        for part in self.source.split("."):
-            value = value.get(part) if isinstance(value, Mapping) else None
-        return value if value is None or self.derive is None else self.derive(value)
+        value = _at(cell, self.path)
+        if value is not None and self.derive is not None:
+            value = self.derive(value)
+        # JSON does not tell 1 from 1.0, a column of numbers does.
+        return float(value) if self.dtype == "float" and isinstance(value, int) else value
 
 
-def cell_data(record: Mapping[str, Any], raw: bytes, task: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What columns read: a record as JSON, the digest of its file `raw`, and the facts of `task.json`."""
-    return {**record, "record_sha256": hashlib.sha256(raw).hexdigest(), "task": task}
+def _at(value: Any, path: tuple[str, ...]) -> Any:
+    for number, part in enumerate(path):
+        if part == "*":
+            rest = path[number + 1 :]
+            return None if value is None else [_at(element, rest) for element in value]
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
 
 
-def each(key: str) -> Callable[[Any], Any]:
-    return lambda items: [item[key] for item in items]
+def cell_data(
+    record: Mapping[str, Any], record_sha256: str, task: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """What columns read: a record as JSON, the digest of its file, and the facts of `task.json`."""
+    return {**record, "record_sha256": record_sha256, "task": task}
 
 
-def category(task: Any) -> str:
-    return str(task).partition("/")[0]
+def category(task: str) -> str:
+    return task.partition("/")[0]
 
 
-def applied(plugins: Any) -> list[str]:
-    return [plugin["name"] for plugin in plugins if plugin["skipped"] is None]
+def builds(stated: list[dict[str, Any]]) -> list[str]:
+    return [" ".join(name for name in (build["model"], build["fingerprint"]) if name) for build in stated]
 
 
-def skipped(plugins: Any) -> list[str]:
-    return [f"{plugin['name']}: {plugin['skipped']}" for plugin in plugins if plugin["skipped"] is not None]
+def number_of(word: str) -> Callable[[list[Any]], int]:
+    return lambda values: values.count(word)
 
 
-def builds(builds: Any) -> list[str]:
-    return [" ".join(name for name in (build["model"], build["fingerprint"]) if name) for build in builds]
+def distinct(values: list[str]) -> list[str]:
+    return sorted(set(values))
 
 
-def passed_tests(tests: Any) -> int:
-    return sum(test["status"] == "passed" for test in tests)
-
-
-def severe(findings: Any) -> int:
-    return sum(finding["severity"] == "severe" for finding in findings)
-
-
-def rules(findings: Any) -> list[str]:
-    return sorted({finding["rule"] for finding in findings})
-
-
-def true_ones(signals: Any) -> list[str]:
+def true_ones(signals: dict[str, bool]) -> list[str]:
     return [name for name, value in signals.items() if value]
 
 
-def sum_of(key: str) -> Callable[[Any], Any]:
-    """The sum over earlier tries; None where one of them did not state it."""
-
-    def total(attempts: Any) -> Any:
-        values = [attempt[key] for attempt in attempts]
-        return None if None in values else sum(values)
-
-    return total
+def total(values: list[Any]) -> Any:
+    """A sum; None where a part of it was not stated."""
+    return None if None in values else sum(values)
 
 
 def null_reasons(scores: Any) -> dict[str, str]:
     """Why each null of the axes is null, by axis and key."""
     found = {}
     for axis, values in scores.items():
-        parts = {axis: values, **{f"{axis}.{k}": v for k, v in values.items() if isinstance(v, Mapping)}}
+        parts = {axis: values, **{f"{axis}.{k}": v for k, v in values.items() if isinstance(v, dict)}}
         for place, part in parts.items():
-            if isinstance(why := part.get("reasons"), Mapping):
+            if isinstance(why := part.get("reasons"), dict):
                 found |= {f"{place}.{key}": str(reason) for key, reason in why.items()}
     return found
 
 
-def column_facts(chosen: tuple[Column, ...]) -> list[dict[str, str | None]]:
+def column_facts(chosen: Sequence[Column]) -> list[dict[str, str | None]]:
     """The definitions as plain data, for metadata beside and inside exports."""
     return [
         {"name": one.name, "dtype": one.dtype, "unit": one.unit, "source": one.source, "about": one.about}

@@ -6,6 +6,7 @@ The last line of a cell holds; earlier ones were replaced. The whole file can be
 from __future__ import annotations
 
 import gc
+import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -86,7 +87,7 @@ def entry_of(record: CellRecord, raw: bytes) -> IndexEntry:
     Raises StoreError when a score is not what its published key says.
     """
 
-    cell = cell_data(record.model_dump(mode="json"), raw)
+    cell = cell_data(record.model_dump(mode="json"), hashlib.sha256(raw).hexdigest())
     fields = {column.name: column.of(cell) for column in INDEX_COLUMNS}
     try:
         return IndexEntry(**fields)
