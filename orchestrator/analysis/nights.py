@@ -9,8 +9,9 @@ from pathlib import Path
 import polars as pl
 
 from orchestrator.analysis.cells import Cell, cells_of, versions
-from orchestrator.errors import InputError, StoreError
+from orchestrator.errors import InputError
 from orchestrator.store.cells import SWEEP, CellStore
+from orchestrator.store.chosen import chosen_sweeps
 from orchestrator.store.frame import load_frame
 from orchestrator.store.gated import read_gated
 from orchestrator.store.names import CellKey
@@ -50,29 +51,15 @@ class Night:
         return [CellKey.of_id(cell_id)[1] for cell_id in self.sweep.order]
 
 
-def read_night(root: Path) -> Night:
-    """The sweep whose directory is `root`. Raises StoreError."""
-    root = root.resolve()
-    store = CellStore(root.parent, root.name)
+def read_night(store: CellStore) -> Night:
+    """Raises StoreError."""
     sweep = store.sweep()
     skipped = (*sweep.skipped, *incompatible_cells(store))
     return Night(
         sweep,
-        load_frame(root) if store.index_path.exists() else load_frame([]),
+        load_frame(store.root) if store.index_path.exists() else load_frame([]),
         {CellKey.of_id(cell.cell_id)[1].matrix_id(): cell.reason for cell in skipped},
     )
-
-
-def sweep_dirs(root: Path) -> list[Path]:
-    """`root` where it is a sweep's directory, else those in it. Raises InputError where there is none."""
-    if (root / SWEEP).is_file():
-        return [root]
-    found = sorted(path.parent for path in root.glob(f"*/{SWEEP}"))
-    if not found:
-        raise InputError(
-            "is no sweep and holds none", place=str(root), mend="give a sweep's directory, or one of sweeps"
-        )
-    return found
 
 
 def in_order(nights: Iterable[Night]) -> list[Night]:
@@ -95,8 +82,7 @@ def find_baseline(names: Sequence[str], results: Path, candidate: Night) -> list
                 raise InputError(f"{name!r} names no number of nights", mend=f"write {LAST_GOOD}:5")
             found |= _last_good(results, candidate, int(count or 1))
             continue
-        roots = _named(name, results)
-        nights = {root.resolve(): read_night(root) for root in roots}
+        nights = {store.root.resolve(): read_night(store) for store in chosen_sweeps([name], results)}
         others = {root: night for root, night in nights.items() if not _same(night, candidate)}
         if not others:
             raise InputError(f"{name!r} is the candidate itself", mend="name another sweep as baseline")
@@ -125,24 +111,12 @@ def _last_good(results: Path, candidate: Night, count: int) -> dict[Path, Night]
         kept = read_gated(path.parent)
         if kept is None or not kept.passed or kept.sweep_id != path.parent.name:
             continue
-        night = read_night(path.parent)
+        night = read_night(CellStore(results, path.parent.name))
         before = night.sweep.started_at < candidate.sweep.started_at
         comparable = set(night.methodologies) & set(candidate.methodologies) or not candidate.methodologies
         if before and comparable and night.name == candidate.name and not _same(night, candidate):
             good.append((night.sweep.started_at, path.parent.resolve(), night))
     return {root: night for _, root, night in sorted(good, key=lambda it: it[:2])[-count:]}
-
-
-def _named(name: str, results: Path) -> list[Path]:
-    """The directories that a name of a baseline means."""
-    if (results / name / SWEEP).is_file():
-        return [results / name]
-    if Path(name).is_dir():
-        return sweep_dirs(Path(name))
-    if "/" in name:
-        raise StoreError("there is no such directory", place=name, mend="give a directory of sweeps")
-    CellStore(results, name).sweep()
-    raise AssertionError("a sweep without a record was read")
 
 
 def _same(night: Night, other: Night) -> bool:
