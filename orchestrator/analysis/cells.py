@@ -48,7 +48,8 @@ class Named(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One finished cell. `task` tells apart tasks of one name and different content; times are seconds.
+    """One finished cell. `task` tells apart tasks of one name and different content, where there are such
+    among what was read together; `content` is the digest of the task's files. Times are seconds.
 
     `row` is what it is to `scorers.aggregate`, by its contestant (the CLI with its stack and condition).
     What was not measured is None. `cost_usd` and the like are of the last attempt, as in the index.
@@ -64,6 +65,7 @@ class Cell:
     model: str
     model_builds: tuple[str, ...]
     task: str
+    content: str | None
     outcome: str
     claim: ClaimLevel
     kind: Kind
@@ -142,6 +144,7 @@ def _cell(row: dict[str, Any], contents: set[str]) -> Cell:
         model=row["model"],
         model_builds=tuple(row["model_builds"] or ()),
         task=task,
+        content=row["task_content_hash"],
         outcome=row["outcome"],
         claim=row["claim"],
         kind=kind_of(row["model"], row["claim"]),

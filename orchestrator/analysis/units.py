@@ -56,17 +56,18 @@ class Unit:
         return self.cells[0]
 
 
-def units_of(frame: pl.DataFrame) -> list[Unit]:
-    """The units of a frame of `store.load_frame`, by name. Cells of different kinds or methodology versions
-    are in different ones.
+def units_of(cells: pl.DataFrame | Sequence[Cell]) -> list[Unit]:
+    """The units of a frame of `store.load_frame`, or of cells, by name. Cells of different kinds or
+    methodology versions are in different ones.
     """
     found: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
-    for cell in cells_of(frame):
+    for cell in cells if isinstance(cells, Sequence) else cells_of(cells):
         found[cell.kind, cell.methodology, cell.contestant, cell.model, cell.task].append(cell)
-    return [_unit(found[name]) for name in sorted(found)]
+    return [unit_of(found[name]) for name in sorted(found)]
 
 
-def _unit(cells: Sequence[Cell]) -> Unit:
+def unit_of(cells: Sequence[Cell]) -> Unit:
+    """The unit of these cells; there is at least one."""
     counted = tuple(cell for cell in cells if cell.counted)
     known = {
         name: [value for cell in counted if (value := of(cell)) is not None] for name, of in VALUES.items()
