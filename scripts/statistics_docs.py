@@ -59,7 +59,8 @@ SHAPES = ((1, 1), (1, 5), (3, 1), (3, 5), (5, 1), (5, 5))
 def gate() -> str:
     """What the gate of nights calls dropped where nothing is, and where something is."""
     unchanged = [
-        [name, *_shape(setup), _rate(study(setup, GATES, SEED).false_alarms)] for name, setup in UNCHANGED.items()
+        [name, *_shape(setup), _rate(study(setup, GATES, SEED).false_alarms)]
+        for name, setup in UNCHANGED.items()
     ]
     rows, nights = 100, 100
     in_a_row = [
@@ -67,7 +68,10 @@ def gate() -> str:
         for name, setup in IN_A_ROW.items()
     ]
     swings = [
-        [f"{swing:g}", *(_rate(study(replace(of, swing=swing), GATES, SEED).false_alarms) for of in (Setup(), _SEVERAL))]
+        [
+            f"{swing:g}",
+            *(_rate(study(replace(of, swing=swing), GATES, SEED).false_alarms) for of in (Setup(), _SEVERAL)),
+        ]
         for swing in SWINGS
     ]
     return "\n".join(
@@ -79,7 +83,9 @@ def gate() -> str:
             "\nNights on which all tasks of a pair move together, by the standard deviation in logits:\n",
             _table(["of a night", "called dropped, one night as baseline", "five nights"], swings),
             "\nOne of six pairs has dropped: how often that is seen, by how far its pass rate is lower:\n",
-            _table(["drop of each flaky task", "of the rate", *map(_of_shape, SHAPES)], list(map(_power, DROPS))),
+            _table(
+                ["drop of each flaky task", "of the rate", *map(_of_shape, SHAPES)], list(map(_power, DROPS))
+            ),
         ]
     )
 

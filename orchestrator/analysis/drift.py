@@ -45,9 +45,7 @@ def differences(before: Sequence[Night], now: Night) -> list[Difference]:
 def _distinct(builds: Iterable[str]) -> tuple[str, ...]:
     """Builds, sorted; an answer that names a model without a fingerprint tells no other build than one that names both."""
     named = set(builds)
-    return tuple(
-        sorted(name for name in named if not any(other.startswith(f"{name} ") for other in named))
-    )
+    return tuple(sorted(name for name in named if not any(other.startswith(f"{name} ") for other in named)))
 
 
 def builds_of(night: Night) -> dict[str, tuple[str, ...]]:

@@ -143,11 +143,15 @@ def _comparable(candidate: Night, baseline: Sequence[Night]) -> tuple[list[Night
     for night in baseline:
         if candidate.methodologies and night.methodologies != candidate.methodologies:
             said = ", ".join(night.methodologies) or "no results"
-            notes.append(f"{night.sweep_id} is not compared: its methodology is {said}, not {candidate.methodologies[0]}")
+            notes.append(
+                f"{night.sweep_id} is not compared: its methodology is {said}, not {candidate.methodologies[0]}"
+            )
         else:
             kept.append(night)
     if baseline and not kept:
-        raise InputError(f"no night of the baseline can be compared: {notes[0]}", mend="name another baseline")
+        raise InputError(
+            f"no night of the baseline can be compared: {notes[0]}", mend="name another baseline"
+        )
     if not kept:
         notes.append("there is no earlier good night: coverage alone was asked for")
     return kept, notes
@@ -200,7 +204,9 @@ def _scripted(
             continue
         found = ended.get(matrix_id)
         passed = found is not None and found.counted and found.row.passed == 1
-        yield Scripted(matrix_id, _pair(cell), sweep_id, passed, _ended(found, candidate.not_run.get(matrix_id)))
+        yield Scripted(
+            matrix_id, _pair(cell), sweep_id, passed, _ended(found, candidate.not_run.get(matrix_id))
+        )
 
 
 def _ended(cell: Cell | None, why_not: str | None) -> str:
