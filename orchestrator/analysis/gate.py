@@ -1,8 +1,8 @@
 """Whether a night is worse than the nights before: what a nightly job fails on, and what it was asked over.
 
-A gate fails on a significant drop of a pair's pass rate, after Holm's correction over all tests of the gate; on any cell
-of a scripted model or a baseline that passed before and does not now, since those ask no model; and on a pair of
-which too little came to a result for either to mean something.
+A gate fails on a significant drop of a pair's pass rate, after Holm's correction over all tests of the gate;
+on any cell of a scripted model or a baseline that passed before and does not now, since those ask no model;
+and on a pair of which too little came to a result for either to mean something.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Rules:
 @dataclass(frozen=True)
 class Coverage:
     """How much of a pair came to a result. `unfinished` cells were planned and have no record; `left_out` are
-    those that the plan or preflight left out though the baseline has results of the pair. `value` is counted ÷
-    all of them.
+    those that the plan or preflight left out though the baseline has results of the pair. `value` is counted
+    ÷ all of them.
     """
 
     pair: str
@@ -68,8 +68,8 @@ class Scripted:
 
 @dataclass(frozen=True)
 class Gate:
-    """The verdict. `baseline` has the ids of its sweeps, the oldest first, and none on a first night, on which
-    coverage alone is asked for. `notes` say what was not compared, and why.
+    """The verdict. `baseline` has the ids of its sweeps, the oldest first, and none on a first night, on
+    which coverage alone is asked for. `notes` say what was not compared, and why.
     """
 
     candidate: str
@@ -111,13 +111,13 @@ def gate(candidate: Night, baseline: Sequence[Night], rules: Rules) -> Gate:
     coverage = _coverage(candidate, now, measured, rules.coverage)
     scripted = tuple(_scripted(kept, before, candidate, now))
     tests = tuple(pair_tests(before, now, rules.alpha, rules.limits))
-    if baseline and not scripted and all(test.verdict == "too few tasks" for test in tests):
-        if all(it.enough for it in coverage):
-            raise InputError(
-                f"{candidate.sweep_id} shares too few tasks with the baseline for any drop to be seen",
-                place=", ".join(night.sweep_id for night in baseline),
-                mend="give more nights as baseline, or one with the same pairs and tasks",
-            )
+    untested = not scripted and all(test.verdict == "too few tasks" for test in tests)
+    if baseline and untested and all(it.enough for it in coverage):
+        raise InputError(
+            f"{candidate.sweep_id} shares too few tasks with the baseline for any drop to be seen",
+            place=", ".join(night.sweep_id for night in baseline),
+            mend="give more nights as baseline, or one with the same pairs and tasks",
+        )
     return Gate(
         candidate=candidate.sweep_id,
         baseline=tuple(night.sweep_id for night in kept),
@@ -142,10 +142,8 @@ def _comparable(candidate: Night, baseline: Sequence[Night]) -> tuple[list[Night
     kept, notes = [], []
     for night in baseline:
         if candidate.methodologies and night.methodologies != candidate.methodologies:
-            said = ", ".join(night.methodologies) or "no results"
-            notes.append(
-                f"{night.sweep_id} is not compared: its methodology is {said}, not {candidate.methodologies[0]}"
-            )
+            said = f"{', '.join(night.methodologies) or 'unknown'}, not {candidate.methodologies[0]}"
+            notes.append(f"{night.sweep_id} is not compared: its methodology is {said}")
         else:
             kept.append(night)
     if baseline and not kept:
@@ -168,7 +166,9 @@ def _pair_of(key: CellKey) -> str:
 def _coverage(
     candidate: Night, now: Iterable[Cell], measured: set[str], bound: float
 ) -> tuple[Coverage, ...]:
-    """Of each pair that the candidate planned. Cells that were left out count where the baseline has the pair."""
+    """Of each pair that the candidate planned. Cells that were left out count where the baseline has the
+    pair.
+    """
     states: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     finished = {_matrix_id(cell) for cell in now}
     for cell in now:
@@ -193,7 +193,9 @@ def _coverage(
 def _scripted(
     nights: Sequence[Night], before: Sequence[Iterable[Cell]], candidate: Night, now: Iterable[Cell]
 ) -> Iterable[Scripted]:
-    """The cells without a model that passed on the last night that has a verdict on them, if they are planned now."""
+    """The cells without a model that passed on the last night that has a verdict on them, if they are planned
+    now.
+    """
     last: dict[str, tuple[Cell, str]] = {}
     for night, cells in zip(nights, before, strict=True):
         last |= {_matrix_id(cell): (cell, night.sweep_id) for cell in cells if cell.counted}

@@ -1,4 +1,6 @@
-"""The tests of a gate: each pair's pass rate, and further axes with their limits, of one night against those before."""
+"""The tests of a gate: each pair's pass rate, and further axes with their limits, of one night against those
+before.
+"""
 
 from __future__ import annotations
 
@@ -53,13 +55,15 @@ class Moved:
 
 @dataclass(frozen=True)
 class PairTest:
-    """One axis of one pair over the `tasks` that it and the baseline have results of, on up to `nights` nights before.
+    """One axis of one pair over the `tasks` that it and the baseline have results of, on up to `nights`
+    nights before.
 
-    `before` and `now` are pass rates (means over tasks), or of a limited axis geometric means over tasks in the unit of
-    the axis. `change` is the 95 % interval of now − before, of a limited axis of now ÷ before; None where the tasks are
-    too few for one. `p` is one-sided, `p_holm` corrected over all tests of the gate; both are None where the tasks are too
-    few for any result to be significant. `detectable` is about the drop of the pass rate that would be seen
-    with a probability of 80 %; None where that cannot be said. `fell` has the tasks that are worse now, the worst first.
+    `before` and `now` are pass rates (means over tasks), or of a limited axis geometric means over tasks in
+    the unit of the axis. `change` is the 95 % interval of now − before, of a limited axis of now ÷ before;
+    None where the tasks are too few for one. `p` is one-sided, `p_holm` corrected over all tests of the gate;
+    both are None where the tasks are too few for any result to be significant. `detectable` is about the drop
+    of the pass rate that would be seen with a probability of 80 %; None where that cannot be said. `fell` has
+    the tasks that are worse now, the worst first.
     """
 
     pair: str
@@ -80,7 +84,7 @@ class PairTest:
 def pair_tests(
     before: Sequence[Iterable[Cell]], now: Iterable[Cell], alpha: float, limits: Sequence[Limit]
 ) -> list[PairTest]:
-    """The tests of all pairs of models that both sides have, by pair; `before` has the cells of each night."""
+    """The tests of all pairs of models that both sides have, by pair; `before` has each night's cells."""
     if not before:
         return []
     nights = [_by_pair(cells) for cells in (*before, now)]
@@ -100,7 +104,9 @@ def pair_tests(
 
 @dataclass(frozen=True)
 class _Table:
-    """The values of one axis of one pair, (tasks, nights) with the last night's last; NaN where there is none."""
+    """The values of one axis of one pair, (tasks, nights) with the last night's last; NaN where there is
+    none.
+    """
 
     pair: str
     limit: Limit | None
@@ -136,7 +142,9 @@ class _Table:
         return common_scale(self.runs) if self.limit is None else round(1 / _STEP)
 
     def whole(self) -> Ints:
-        """The values as whole numbers, higher where they are better, and the last night's less what the limit allows."""
+        """The values as whole numbers, higher where they are better, and the last night's less what the limit
+        allows.
+        """
         means = np.nan_to_num(self.means)
         if self.limit is not None:
             allowed = np.zeros(means.shape[1])

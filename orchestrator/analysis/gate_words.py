@@ -35,8 +35,8 @@ def compared(gate: Gate) -> str:
         pairs, nights = len({test.pair for test in tested}), max(test.nights for test in tested)
         parts.insert(
             0,
-            f"{_number(len(tested), 'test')} of {_number(pairs, 'pair')} over {_range(tasks)} shared tasks and "
-            f"{_number(nights, 'night')} before, false alarms at most {100 * gate.rules.alpha:g} % together",
+            f"{_number(len(tested), 'test')} of {_number(pairs, 'pair')} over {_range(tasks)} shared tasks "
+            f"and {_number(nights, 'night')} before, false alarms at most {100 * gate.rules.alpha:g} % together",
         )
     return "; ".join(parts)
 
@@ -103,7 +103,7 @@ def of_coverage(it: Coverage) -> str:
         )
         if number
     ]
-    return f"coverage {100 * it.value:.1f} %, {it.counted} of {it.cells} cells{''.join(f', {one}' for one in rest)}"
+    return ", ".join([f"coverage {100 * it.value:.1f} %", f"{it.counted} of {it.cells} cells", *rest])
 
 
 def fell(test: PairTest) -> str:

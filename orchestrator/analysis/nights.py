@@ -10,7 +10,7 @@ import polars as pl
 
 from orchestrator.analysis.cells import Cell, cells_of, versions
 from orchestrator.errors import InputError
-from orchestrator.store.cells import SWEEP, CellStore
+from orchestrator.store.cells import SWEEP, CellStore, newest_sweep
 from orchestrator.store.chosen import chosen_sweeps
 from orchestrator.store.frame import load_frame
 from orchestrator.store.gated import read_gated
@@ -65,6 +65,23 @@ def read_night(store: CellStore) -> Night:
 def in_order(nights: Iterable[Night]) -> list[Night]:
     """The oldest first."""
     return sorted(nights, key=lambda night: (night.sweep.started_at, night.sweep_id))
+
+
+def nights_of(names: Sequence[str], results: Path) -> list[Night]:
+    """The nights that the names mean, the oldest first: without names those of the newest sweep's spec in
+    `results`, of one sweep all of its spec, of several sweeps or a directory of them exactly these.
+
+    Raises InputError or StoreError.
+    """
+    stores = chosen_sweeps(names or [newest_sweep(results)], results)
+    if len(stores) > 1:
+        return in_order(map(read_night, stores))
+    name = read_night(stores[0]).name
+    if name is None:
+        return [read_night(stores[0])]
+    beside = stores[0].root.parent
+    others = (CellStore(beside, path.parent.name) for path in beside.glob(f"*/{SWEEP}"))
+    return in_order(night for store in others if (night := read_night(store)).name == name)
 
 
 def find_baseline(names: Sequence[str], results: Path, candidate: Night) -> list[Night]:

@@ -31,6 +31,7 @@ COMMANDS = {
     "model": ("orchestrator.cli.model_cmd", "Add local models, list, remove and serve them."),
     "import": ("orchestrator.cli.import_cmd", "Import results that others published."),
     "gate": ("orchestrator.cli.gate_cmd", "Say whether a sweep is worse than the nights before it."),
+    "history": ("orchestrator.cli.history_cmd", "Show past nights: rates, flaky tasks, what changed."),
     "export": ("orchestrator.cli.export_cmd", "Write finished cells for other programs."),
     "images": ("orchestrator.cli.images_cmd", "Build and list the images, check them against their pins."),
     "run-cell": ("orchestrator.cli.run_cell_cmd", "Run one cell, inside a CLI's image."),

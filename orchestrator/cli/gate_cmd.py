@@ -47,7 +47,8 @@ _file = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
     "axes",
     multiple=True,
     metavar="NAME=FACTOR",
-    help="Fail also where tokens, usd, wall_s or active_s are significantly more than FACTOR times the baseline's.",
+    help="Fail also where tokens, usd, wall_s or active_s are significantly more than FACTOR times what they "
+    "were.",
 )
 @click.option("--junit", type=_file, help="Write JUnit XML; - is standard output.")
 @click.option("--markdown", type=_file, help="Write a summary for a CI job, in Markdown.")
@@ -68,8 +69,8 @@ def gate(
 ) -> None:
     """Say whether the sweep CANDIDATE is worse than the nights before it.
 
-    It fails on a pair whose pass rate dropped significantly, on a scripted cell that passed before and does not
-    now, and on too little coverage. Exit code 0 when it passed, 1 when it failed, 2 for bad input.
+    It fails on a pair whose pass rate dropped significantly, on a scripted cell that passed before and does
+    not now, and on too little coverage. Exit code 0 when it passed, 1 when it failed, 2 for bad input.
     """
     from orchestrator.analysis.gate import Rules
     from orchestrator.analysis.gate import gate as judged

@@ -118,6 +118,6 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _text(text: str) -> str:
-    """Text that an endpoint or an index may have written, as one line that Markdown and HTML leave as it is."""
+    """Text that an endpoint or an index may have written, as one line that Markdown and HTML leave alone."""
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     return _SPECIAL.sub(r"\\\1", html.escape(line, quote=False))

@@ -57,9 +57,7 @@ class Suite:
 
 def junit(stores: Sequence[CellStore]) -> Iterator[bytes]:
     """The report of chosen sweeps, piece by piece. One sweep's cases are in memory at a time."""
-    yield from document(
-        suite for store in stores for suite in suites_of(store.sweep(), cells_of([store]))
-    )
+    yield from document(suite for store in stores for suite in suites_of(store.sweep(), cells_of([store])))
 
 
 def document(suites: Iterable[Suite]) -> Iterator[bytes]:
