@@ -36,7 +36,7 @@ def compared(gate: Gate) -> str:
         parts.insert(
             0,
             f"{_number(len(tested), 'test')} of {_number(pairs, 'pair')} over {_range(tasks)} shared tasks "
-            f"and {_number(nights, 'night')} before, false alarms at most {100 * gate.rules.alpha:g} % together",
+            f"and {_number(nights, 'night')} before, a false alarm in at most {100 * gate.rules.alpha:g} %",
         )
     return "; ".join(parts)
 

@@ -123,17 +123,35 @@ def cells_by_night(nights: Sequence[Night]) -> list[list[Cell]]:
 
 
 def _last_good(results: Path, candidate: Night, count: int) -> dict[Path, Night]:
-    good = []
-    for path in results.glob(f"*/{SWEEP}"):
-        kept = read_gated(path.parent)
-        if kept is None or not kept.passed or kept.sweep_id != path.parent.name:
-            continue
-        night = read_night(CellStore(results, path.parent.name))
-        before = night.sweep.started_at < candidate.sweep.started_at
-        comparable = set(night.methodologies) & set(candidate.methodologies) or not candidate.methodologies
-        if before and comparable and night.name == candidate.name and not _same(night, candidate):
-            good.append((night.sweep.started_at, path.parent.resolve(), night))
-    return {root: night for _, root, night in sorted(good, key=lambda it: it[:2])[-count:]}
+    """The newest good nights. One that was compared with a night that had failed begins a new level, which a
+    person took: none before it is asked.
+    """
+    kept = {
+        path.parent.name: gated
+        for path in results.glob(f"*/{SWEEP}")
+        if (gated := read_gated(path.parent)) is not None
+    }
+    nights = [
+        night
+        for sweep_id, gated in kept.items()
+        if gated.passed and _may_precede(night := read_night(CellStore(results, sweep_id)), candidate)
+    ]
+    found: dict[Path, Night] = {}
+    for night in reversed(in_order(nights)):
+        found[(results / night.sweep_id).resolve()] = night
+        against = [kept[other] for other in kept[night.sweep_id].baseline if other in kept]
+        if len(found) == count or any(not gated.passed for gated in against):
+            break
+    return found
+
+
+def _may_precede(night: Night, candidate: Night) -> bool:
+    """Whether a night is of the candidate's spec and methodology, and began before it."""
+    return (
+        night.name == candidate.name
+        and night.sweep.started_at < candidate.sweep.started_at
+        and (not candidate.methodologies or night.methodologies == candidate.methodologies)
+    )
 
 
 def _same(night: Night, other: Night) -> bool:

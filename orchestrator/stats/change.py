@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import permutations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orchestrator.stats.rates import Floats, seed_of
 
@@ -17,6 +19,8 @@ MIN_SIDE = 2
 """Nights on either side of a change: one odd night is no new level."""
 MIXED = 0.05
 """A task is flaky where more than one run in twenty differs from the others."""
+
+Ints = NDArray[np.int64]
 
 _EXACT = 8
 _DRAWS = 20_000
@@ -55,13 +59,18 @@ def step(levels: Sequence[float]) -> Step | None:
     return Step(at, float(series[:at].mean()), float(series[at:].mean()), p)
 
 
-def _orders(series: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+def _orders(series: Floats) -> Ints:
     """Orders of the nights, one a row."""
     nights = len(series)
     if nights <= _EXACT:
-        return np.array(list(permutations(range(nights))), dtype=np.int64)
+        return _all_orders(nights)
     random = np.random.default_rng(seed_of(series))
     return random.permuted(np.tile(np.arange(nights, dtype=np.int64), (_DRAWS, 1)), axis=1)
+
+
+@cache
+def _all_orders(nights: int) -> Ints:
+    return np.array(list(permutations(range(nights))), dtype=np.int64)
 
 
 def _contrasts(series: Floats) -> Floats:
