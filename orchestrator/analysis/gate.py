@@ -7,7 +7,7 @@ and on a pair of which too little came to a result for either to mean something.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -169,25 +169,30 @@ def _coverage(
     """Of each pair that the candidate planned. Cells that were left out count where the baseline has the
     pair.
     """
-    states: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    states: dict[str, Counter[str]] = defaultdict(Counter)
     finished = {_matrix_id(cell) for cell in now}
     for cell in now:
-        left_out = cell.row.state == "not_run"
-        if not left_out or _pair(cell) in measured:
-            states[_pair(cell)]["left_out" if left_out else cell.row.state] += 1
-    left_out = set(candidate.not_run)
+        if cell.row.state != "not_run":
+            states[_pair(cell)][cell.row.state] += 1
+        elif _pair(cell) in measured:
+            states[_pair(cell)]["left_out"] += 1
     for key in candidate.planned:
-        if key.matrix_id() not in finished | left_out:
+        if key.matrix_id() not in finished | candidate.not_run.keys():
             states[_pair_of(key)]["unfinished"] += 1
-    for matrix_id in left_out - finished:
-        pair = _pair_of(_key(matrix_id))
-        if pair in measured:
+    for matrix_id in candidate.not_run.keys() - finished:
+        if (pair := _pair_of(_key(matrix_id))) in measured:
             states[pair]["left_out"] += 1
-    found = []
-    for pair, of in sorted(states.items()):
-        parts = [of[name] for name in ("counted", "infra", "unfinished", "left_out")]
-        found.append(Coverage(pair, *parts, enough=parts[0] >= bound * sum(parts)))
-    return tuple(found)
+    return tuple(
+        Coverage(
+            pair=pair,
+            counted=of["counted"],
+            infra=of["infra"],
+            unfinished=of["unfinished"],
+            left_out=of["left_out"],
+            enough=of["counted"] >= bound * of.total(),
+        )
+        for pair, of in sorted(states.items())
+    )
 
 
 def _scripted(

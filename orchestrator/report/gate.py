@@ -10,6 +10,7 @@ from rich.console import Console
 from orchestrator.analysis import gate_words as words
 from orchestrator.analysis.drift import Difference
 from orchestrator.analysis.gate import Gate
+from orchestrator.analysis.gate_tests import PairTest
 from orchestrator.report.columns import Column, fit
 from orchestrator.report.text import NOT_MEASURED, console, count, print_json, safe_line
 
@@ -82,7 +83,7 @@ def _print_tests(gate: Gate, out: Console) -> None:
     out.print(table)
 
 
-def _value(test: words.PairTest, number: float | None) -> str:
+def _value(test: PairTest, number: float | None) -> str:
     return NOT_MEASURED if number is None else words.value(test, number)
 
 

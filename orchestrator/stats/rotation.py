@@ -121,4 +121,4 @@ def _tail(shifts: Ints, present: Bools, observed: Ints) -> Floats:
         for night in range(nights):
             taken = at + (furthest - moved[:, night, None])
             chance += weights[:, task, night, None] * np.take_along_axis(padded, taken, axis=1)
-    return np.minimum(np.where(at <= observed[:, None], chance, 0.0).sum(axis=1), 1.0)
+    return np.asarray(np.minimum(np.where(at <= observed[:, None], chance, 0.0).sum(axis=1), 1.0))
