@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from scorers.axis import Axis
 from scorers.evidence import Model
 
 By = Literal["cli", "model", "pair"]
+State = Literal["counted", "infra", "not_run"]
 MIN_COVERAGE = 0.95
 NO_RUN = "no counted run"
 
@@ -31,7 +33,7 @@ class Row(Model):
     model: str
     task: str
     run: int = 1
-    state: Literal["counted", "infra", "not_run"]
+    state: State
     passed: int | None = None
     composite: float | None = None
     composite_bounds: tuple[float, float] | None = None
@@ -78,6 +80,46 @@ class Aggregate(Model):
 
 
 Unit = tuple[str, ...]
+"""What is run several times: a task, or one of several models or CLIs on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A mean over the counted runs of one unit, None where there are none; and the mean over all runs that
+    were attempted, with what is not known of them at its least (`low`) and at its most (`high`).
+
+    `unmeasured` counted runs have a value that is known by its bounds alone.
+    """
+
+    low: float
+    high: float
+    mean: float | None
+    unmeasured: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnitScores:
+    """The cells of one unit as groups need them. Tokens are sums over those that are known."""
+
+    counted: int
+    infra: int
+    not_run: int
+    passes: int
+    pass_rate: Range
+    composite: Range
+    published: float | None
+    published_unmeasured: int
+    tokens: int
+    tokens_unknown: int
+    infra_tokens: int
+    infra_tokens_unknown: int
+
+    @property
+    def attempted(self) -> bool:
+        return self.counted + self.infra > 0
+
+
+ByUnit = Mapping[Unit, UnitScores]
 
 
 def aggregate(rows: Iterable[Row], by: By) -> Aggregate:
@@ -97,11 +139,14 @@ def aggregate(rows: Iterable[Row], by: By) -> Aggregate:
     groups: dict[str, dict[Unit, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in sorted(rows, key=lambda row: (row.cli, row.model, row.task, row.run, row.model_dump_json())):
         groups[name(row)][unit(row)].append(row)
-    shared = None if by == "pair" else _shared(groups)
+    scores = {
+        name: {unit: scores_of_unit(rows) for unit, rows in units.items()} for name, units in groups.items()
+    }
+    shared = None if by == "pair" else shared_units(scores.values())
     return Aggregate(
         by=by,
         shared_units=None if shared is None else len(shared),
-        groups=[_group(name, groups[name], shared) for name in sorted(groups)],
+        groups=[group_of(name, scores[name], shared) for name in sorted(scores)],
     )
 
 
@@ -110,37 +155,58 @@ def ranks_above(first: Estimate, second: Estimate, first_coverage: float, second
     return min(first_coverage, second_coverage) >= MIN_COVERAGE and first.low > second.high
 
 
-def _shared(groups: dict[str, dict[Unit, list[Row]]]) -> set[Unit]:
-    attempted = [
-        {unit for unit, rows in of.items() if any(r.state != "not_run" for r in rows)}
-        for of in groups.values()
-    ]
+def scores_of_unit(rows: Sequence[Row]) -> UnitScores:
+    """What the cells of one unit give to the groups that it is in."""
+    counted = [row for row in rows if row.state == "counted"]
+    infra = [row for row in rows if row.state == "infra"]
+    published = [row.published for row in counted if row.published is not None]
+    tokens = [row.total_tokens for row in counted if row.total_tokens is not None]
+    infra_tokens = [row.total_tokens for row in infra if row.total_tokens is not None]
+    return UnitScores(
+        counted=len(counted),
+        infra=len(infra),
+        not_run=len(rows) - len(counted) - len(infra),
+        passes=sum(row.passed == 1 for row in counted),
+        pass_rate=_range([_pass_bounds(row) for row in counted], len(infra)),
+        composite=_range([_composite_bounds(row) for row in counted], len(infra)),
+        published=_mean(published) if published else None,
+        published_unmeasured=len(counted) - len(published),
+        tokens=sum(tokens),
+        tokens_unknown=len(counted) - len(tokens),
+        infra_tokens=sum(infra_tokens),
+        infra_tokens_unknown=len(infra) - len(infra_tokens),
+    )
+
+
+def shared_units(groups: Iterable[ByUnit]) -> set[Unit]:
+    """The units that every group attempted."""
+    attempted = [{unit for unit, scores in of.items() if scores.attempted} for of in groups]
     return set.intersection(*attempted) if attempted else set()
 
 
-def _group(name: str, by_unit: dict[Unit, list[Row]], shared: set[Unit] | None) -> Group:
+def group_of(name: str, by_unit: ByUnit, shared: Collection[Unit] | None = None) -> Group:
+    """The numbers of one group, over the units in `shared`, or over all of its own where that is None."""
     reasons: dict[str, str] = {}
-    kept = [rows for unit, rows in sorted(by_unit.items()) if shared is None or unit in shared]
-    tried = [[row for row in rows if row.state != "not_run"] for rows in kept]
-    tried = [rows for rows in tried if rows]
-    rows = [row for unit in tried for row in unit]
-    counted = [row for row in rows if row.state == "counted"]
-    infra = [row for row in rows if row.state == "infra"]
-    if not rows:
+    tried = [
+        scores
+        for unit, scores in sorted(by_unit.items(), key=lambda item: item[0])
+        if scores.attempted and (shared is None or unit in shared)
+    ]
+    counted, infra = sum(unit.counted for unit in tried), sum(unit.infra for unit in tried)
+    if not tried:
         reasons["coverage"] = "no cell was attempted"
     return Group(
         name=name,
         units=len(tried),
-        counted=len(counted),
-        infra=len(infra),
-        not_run=sum(len(unit) for unit in by_unit.values())
-        - sum(row.state != "not_run" for unit in by_unit.values() for row in unit),
-        coverage=len(counted) / len(rows) if rows else None,
-        pass_rate=_estimate(tried, _pass_bounds),
-        cab_1=_estimate(tried, _composite_bounds),
+        counted=counted,
+        infra=infra,
+        not_run=sum(unit.not_run for unit in by_unit.values()),
+        coverage=counted / (counted + infra) if tried else None,
+        pass_rate=_estimate([unit.pass_rate for unit in tried]),
+        cab_1=_estimate([unit.composite for unit in tried]),
         published_0_1=_published(tried, reasons),
-        tokens_per_correct_task=_per_pass(counted, reasons),
-        infra_tokens=_infra_tokens(infra, reasons),
+        tokens_per_correct_task=_per_pass(tried, reasons),
+        infra_tokens=_infra_tokens(tried, reasons),
         reasons=reasons,
     )
 
@@ -155,57 +221,55 @@ def _composite_bounds(row: Row) -> tuple[float, float]:
     return row.composite_bounds or (0.0, 1.0)
 
 
-def _estimate(units: list[list[Row]], bounds: Callable[[Row], tuple[float, float]]) -> Estimate:
-    lows, highs, values = [], [], []
-    unmeasured = 0
-    for rows in units:
-        pairs = [bounds(row) if row.state == "counted" else (0.0, 1.0) for row in rows]
-        lows.append(_mean([low for low, _ in pairs]))
-        highs.append(_mean([high for _, high in pairs]))
-        measured = [pair for pair, row in zip(pairs, rows, strict=True) if row.state == "counted"]
-        unmeasured += sum(low != high for low, high in measured)
-        if measured:
-            values.append(_mean([low for low, _ in measured]))
+def _range(counted: list[tuple[float, float]], infra: int) -> Range:
+    lows, highs = [low for low, _ in counted], [high for _, high in counted]
+    return Range(
+        low=_mean(lows + [0.0] * infra) if lows or infra else 0.0,
+        high=_mean(highs + [1.0] * infra) if highs or infra else 1.0,
+        mean=_mean(lows) if lows else None,
+        unmeasured=sum(low != high for low, high in counted),
+    )
+
+
+def _estimate(units: Sequence[Range]) -> Estimate:
+    values = [unit.mean for unit in units if unit.mean is not None]
+    unmeasured = sum(unit.unmeasured for unit in units)
     why = f"{unmeasured} counted cells were not wholly measured" if unmeasured else NO_RUN
     value = None if unmeasured or not values else _mean(values)
     return Estimate(
         value=value,
-        low=_mean(lows) if lows else 0.0,
-        high=_mean(highs) if highs else 1.0,
+        low=_mean([unit.low for unit in units]) if units else 0.0,
+        high=_mean([unit.high for unit in units]) if units else 1.0,
         reasons={} if value is not None else {"value": why},
     )
 
 
-def _published(units: list[list[Row]], reasons: dict[str, str]) -> float | None:
-    counted = [[row.published for row in rows if row.state == "counted"] for rows in units]
-    counted = [values for values in counted if values]
-    measured = [[value for value in values if value is not None] for values in counted]
-    if not counted or any(len(kept) < len(values) for kept, values in zip(measured, counted, strict=True)):
+def _published(units: Sequence[UnitScores], reasons: dict[str, str]) -> float | None:
+    counted = [unit for unit in units if unit.counted]
+    means = [unit.published for unit in counted if unit.published is not None]
+    if not counted or any(unit.published_unmeasured for unit in counted):
         reasons["published_0_1"] = "a counted cell was not wholly measured" if counted else NO_RUN
         return None
-    return _mean([_mean(values) for values in measured])
+    return _mean(means)
 
 
-def _per_pass(counted: list[Row], reasons: dict[str, str]) -> float | None:
+def _per_pass(units: Sequence[UnitScores], reasons: dict[str, str]) -> float | None:
     """Tokens of all counted attempts, failed ones too, per pass."""
-    passes = sum(row.passed == 1 for row in counted)
-    known = [row.total_tokens for row in counted if row.total_tokens is not None]
-    if len(known) < len(counted) or not passes:
+    passes = sum(unit.passes for unit in units)
+    unknown = sum(unit.tokens_unknown for unit in units)
+    if unknown or not passes:
         reasons["tokens_per_correct_task"] = (
-            "nothing passed"
-            if not passes
-            else f"tokens of {len(counted) - len(known)} counted cells are not known"
+            f"tokens of {unknown} counted cells are not known" if passes else "nothing passed"
         )
         return None
-    return sum(known) / passes
+    return sum(unit.tokens for unit in units) / passes
 
 
-def _infra_tokens(infra: list[Row], reasons: dict[str, str]) -> int | None:
-    known = [row.total_tokens for row in infra if row.total_tokens is not None]
-    if len(known) < len(infra):
-        reasons["infra_tokens"] = f"tokens of {len(infra) - len(known)} infra cells are not known"
+def _infra_tokens(units: Sequence[UnitScores], reasons: dict[str, str]) -> int | None:
+    if unknown := sum(unit.infra_tokens_unknown for unit in units):
+        reasons["infra_tokens"] = f"tokens of {unknown} infra cells are not known"
         return None
-    return sum(known)
+    return sum(unit.infra_tokens for unit in units)
 
 
 def _mean(values: list[float]) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from rich.cells import cell_len
 from rich.console import Console
 
-from orchestrator.report.groups import UNRANKED
+from orchestrator.analysis.groups import UNRANKED
 from orchestrator.report.text import LEGEND, NO_PASS, NOT_APPLICABLE, NOT_MEASURED, VOID
 
 _BETWEEN = "cab-1 [low, high] where a term was not measured"

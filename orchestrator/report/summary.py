@@ -12,8 +12,8 @@ from dataclasses import asdict
 from typing import Any
 
 import scorers
+from orchestrator.analysis.groups import contestant, pairs, row_of
 from orchestrator.report.builds import changes
-from orchestrator.report.groups import contestant, pairs, row_of
 from orchestrator.store.cells import CellStore
 from orchestrator.store.endpoints import ENDPOINTS, read_windows
 from orchestrator.store.files import store_errors, write_durably

@@ -9,12 +9,12 @@ from typing import Any
 
 from rich.console import Console
 
+from orchestrator.analysis.groups import Pair, contestant, pairs
 from orchestrator.fleet import where_elsewhere
 from orchestrator.gateway.contract import WindowReport
 from orchestrator.report.builds import print_changes
 from orchestrator.report.called import command
 from orchestrator.report.columns import Column, fit
-from orchestrator.report.groups import Pair, contestant, pairs
 from orchestrator.report.legend import print_legend
 from orchestrator.report.reproduce import one_container
 from orchestrator.report.summary import in_order, summary

@@ -19,6 +19,8 @@ NO_STACK = "none"
 
 _NAME = re.compile(r"[A-Za-z0-9._:/-]+")
 _MAX_PART = 255
+_PARTS = 5
+"""Of a cell's id at least: sweep, CLI, model, and a task of two."""
 _RUN = re.compile(r"run([1-9][0-9]*)")
 
 
@@ -81,6 +83,26 @@ class CellKey:
     def matrix_id(self) -> str:
         """The cell's id less its sweep: the same on every date."""
         return f"{self.cli}/{self.model}/{self.task}{self._variant()}#run{self.run}"
+
+    @classmethod
+    def of_id(cls, cell_id: str) -> tuple[str, CellKey]:
+        """The inverse of `cell_id()`: the sweep and the key. Raises InputError for what it never gives."""
+        named, hash_, run = cell_id.rpartition("#run")
+        named, at, condition = named.partition("@")
+        named, plus, stack = named.partition("+")
+        parts = named.split("/")
+        if len(parts) < _PARTS or not hash_ or not run.isdecimal():
+            raise InputError(f"{cell_id!r} is no cell's id", mend="give it as tables print it")
+        sweep_id, cli, *model = parts[:-2]
+        key = cls(
+            cli=cli,
+            model="/".join(model),
+            task="/".join(parts[-2:]),
+            run=int(run),
+            stack=stack if plus else NO_STACK,
+            condition=condition if at else None,
+        )
+        return sweep_id, key
 
     def path(self) -> PurePosixPath:
         """The cell's directory, relative to `cells/`."""

@@ -3,7 +3,7 @@
 import pytest
 from report_samples import entry
 
-from orchestrator.report.groups import UNRANKED, pairs, row_of
+from orchestrator.analysis.groups import UNRANKED, pairs, row_of
 
 
 def test_the_outcome_table_of_today_decides_what_counts():

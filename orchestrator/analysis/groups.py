@@ -1,0 +1,98 @@
+"""From index entries to the rows that rates are made of, and what may be said of the rates."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from orchestrator.run.outcome import TABLE
+from orchestrator.store.index import IndexEntry
+from orchestrator.store.names import NO_STACK
+from orchestrator.store.record import ClaimLevel
+from scorers.aggregate import MIN_COVERAGE, Group, Row, State, aggregate
+
+MIN_RUNS = 3
+"""Runs of every task from which on a rate is citable."""
+UNRANKED: Literal["unranked"] = "unranked"
+RateClaim = ClaimLevel | Literal["unranked"]
+
+_WEAKEST_FIRST: tuple[ClaimLevel, ...] = ("pipeline_only", "imported", "provisional", "citable")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The rates of one CLI × model; a CLI with a stack stands beside the one without.
+
+    `claim` is the weakest of its cells', or `unranked` where each cell is citable and the rate is not: fewer
+    than 3 runs of a task, or coverage below 95 %.
+    """
+
+    group: Group
+    claim: RateClaim
+
+
+def contestant(entry: IndexEntry) -> str:
+    """Whose rates a cell belongs to: its CLI's, or with a stack or condition those of all together."""
+    return contestant_of(entry.cli, entry.stack, entry.condition)
+
+
+def contestant_of(cli: str, stack: str, condition: str | None) -> str:
+    """`cli`, `cli+stack`, `cli@condition` or `cli+stack@condition`."""
+    with_stack = cli if stack == NO_STACK else f"{cli}+{stack}"
+    return with_stack if condition is None else f"{with_stack}@{condition}"
+
+
+def row_of(entry: IndexEntry) -> Row:
+    """One finished cell as a row; whether it counts is the outcome table's word of today."""
+    return Row(
+        cli=contestant(entry),
+        model=entry.model,
+        task=entry.task,
+        run=entry.run,
+        state=state_of(entry.outcome, entry.passed),
+        passed=None if entry.passed is None else int(entry.passed),
+        composite=entry.composite,
+        composite_bounds=entry.composite_bounds,
+        published=entry.composite_published,
+        total_tokens=entry.total_tokens,
+    )
+
+
+def state_of(outcome: str, passed: float | None) -> State:
+    """What a cell is to a rate, by the outcome table; one without a verdict counts no more than an infra
+    error.
+    """
+    rule = TABLE[outcome]
+    if rule.counted and passed is not None:
+        return "counted"
+    return "infra" if rule.ran else "not_run"
+
+
+def pairs(entries: Iterable[IndexEntry]) -> list[Pair]:
+    """The rates of each CLI × model, with the claim that they allow."""
+    rows: list[Row] = []
+    cells: dict[str, list[IndexEntry]] = defaultdict(list)
+    for entry in entries:
+        rows.append(row_of(entry))
+        cells[f"{contestant(entry)} × {entry.model}"].append(entry)
+    found = []
+    for group in aggregate(rows, "pair").groups:
+        of = cells[group.name]
+        runs = Counter(cell.task for cell in of)
+        found.append(
+            Pair(group, claim_of_rate({cell.claim for cell in of}, min(runs.values()), group.coverage))
+        )
+    return found
+
+
+def claim_of_rate(claims: Collection[ClaimLevel], runs: int, coverage: float | None) -> RateClaim:
+    """What may be said of a rate: no more than of the weakest of its cells, given by their `claims`.
+
+    `runs` is the number of runs of the task that has the fewest.
+    """
+    weakest = min(claims, key=_WEAKEST_FIRST.index)
+    if weakest != "citable":
+        return weakest
+    return weakest if runs >= MIN_RUNS and (coverage or 0) >= MIN_COVERAGE else UNRANKED

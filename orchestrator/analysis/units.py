@@ -1,0 +1,91 @@
+"""What is run several times: one CLI (with stack and condition) with one model on one task.
+
+Every summary and comparison is made of units; they are the same by whatever key one looks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from orchestrator.analysis.cells import Cell, cells_of
+from scorers.aggregate import UnitScores, scores_of_unit
+
+if TYPE_CHECKING:
+    import polars as pl
+
+VALUES: Mapping[str, Callable[[Cell], float | None]] = {
+    "passed": lambda cell: cell.row.passed,
+    "composite": lambda cell: cell.row.composite,
+    "tokens": lambda cell: cell.row.total_tokens,
+    "usd": lambda cell: cell.cost_usd,
+    "wall_s": lambda cell: cell.wall_s,
+    "active_s": lambda cell: cell.active_s,
+    "model_s": lambda cell: cell.model_s,
+    "blast": lambda cell: cell.blast,
+}
+"""What is averaged and compared, by cell; times in seconds, `usd` in US dollars."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The cells of one unit. `first` names it: contestant, model and task are those of every cell.
+
+    `sums` and `means` have each of `VALUES` over the counted cells, None where one of them was not measured
+    (`unknown` says how many were not) or, of means, where no cell counted. `runs` is the number of counted
+    cells and `passes` of those that passed. `refusals` are those by the score 1, 0.5 and 0.
+    """
+
+    cells: tuple[Cell, ...]
+    counted: tuple[Cell, ...]
+    scores: UnitScores
+    sums: Mapping[str, float | None]
+    means: Mapping[str, float | None]
+    unknown: Mapping[str, int]
+    runs: int
+    passes: int
+    void: int
+    unread: int
+    refusals: tuple[int, int, int]
+
+    @property
+    def first(self) -> Cell:
+        return self.cells[0]
+
+
+def units_of(frame: pl.DataFrame) -> list[Unit]:
+    """The units of a frame of `store.load_frame`, by name. Cells of different kinds or methodology versions
+    are in different ones.
+    """
+    found: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
+    for cell in cells_of(frame):
+        found[cell.kind, cell.methodology, cell.contestant, cell.model, cell.task].append(cell)
+    return [_unit(found[name]) for name in sorted(found)]
+
+
+def _unit(cells: Sequence[Cell]) -> Unit:
+    counted = tuple(cell for cell in cells if cell.counted)
+    known = {
+        name: [value for cell in counted if (value := of(cell)) is not None] for name, of in VALUES.items()
+    }
+    unknown = {name: len(counted) - len(values) for name, values in known.items()}
+    runs = len(counted)
+    sums = {name: None if unknown[name] else math.fsum(values) for name, values in known.items()}
+    scores = scores_of_unit([cell.row for cell in cells])
+    verdicts = [cell.refusal for cell in counted]
+    return Unit(
+        cells=tuple(cells),
+        counted=counted,
+        scores=scores,
+        sums=sums,
+        means={name: None if total is None or not runs else total / runs for name, total in sums.items()},
+        unknown=unknown,
+        runs=runs,
+        passes=scores.passes,
+        void=sum(cell.void is True for cell in counted),
+        unread=sum(cell.integrity is None for cell in counted),
+        refusals=(verdicts.count(1), verdicts.count(0.5), verdicts.count(0)),
+    )

@@ -1,0 +1,104 @@
+"""Rates and means of tasks that were run once or several times, with their intervals.
+
+Runs of one task are not independent of each other, so the unit of inference is the *cluster*: a task with
+all that ran on it. An interval says what further tasks of the same kind would give.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+LEVEL = 0.95
+RESAMPLES = 2000
+MIN_CLUSTERS = 5
+"""Below it there are too few ways to resample for percentiles to mean anything."""
+
+Floats = NDArray[np.float64]
+
+_CHUNK = 50_000
+"""Numbers of a block of resampling weights: as many as stay in a core's cache."""
+
+
+def wilson(successes: float, trials: int, level: float = LEVEL) -> tuple[float, float]:
+    """Wilson's score interval of a proportion. `successes` may be a fraction of a count; `trials` >= 1."""
+    z = NormalDist().inv_cdf(0.5 + level / 2)
+    rate = successes / trials
+    middle = (rate + z * z / (2 * trials)) / (1 + z * z / trials)
+    half = z / (1 + z * z / trials) * math.sqrt(rate * (1 - rate) / trials + z * z / (4 * trials * trials))
+    return (0.0 if rate == 0 else max(0.0, middle - half)), (1.0 if rate == 1 else min(1.0, middle + half))
+
+
+def pass_at_k(runs: int, passed: int, k: int) -> float:
+    """The chance that of `k` runs at least one passes, without bias from `runs` >= `k` runs of a task."""
+    return 1 - math.comb(runs - passed, k) / math.comb(runs, k)
+
+
+def pass_hat_k(runs: int, passed: int, k: int) -> float:
+    """The chance that `k` runs all pass, without bias from `runs` >= `k` runs of a task."""
+    return math.comb(passed, k) / math.comb(runs, k)
+
+
+def spread_over_runs(tasks: Sequence[tuple[int, int]]) -> float | None:
+    """The standard deviation of a pass rate over tasks from one run of them all to the next.
+
+    `tasks` holds (runs, passed) of each. None where any task has fewer than two runs.
+    """
+    if not tasks or any(runs < 2 for runs, _ in tasks):
+        return None
+    variances = (passed * (runs - passed) / (runs * (runs - 1)) for runs, passed in tasks)
+    return math.sqrt(math.fsum(variances)) / len(tasks)
+
+
+def seed_of(*arrays: Floats) -> int:
+    """A seed that depends on the numbers and their shapes alone."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(repr(array.shape).encode() + np.ascontiguousarray(array, dtype="<f8").tobytes())
+    return int.from_bytes(digest.digest()[:8], "little")
+
+
+def cluster_bootstrap(
+    totals: Floats, sizes: Floats, *, level: float = LEVEL, resamples: int = RESAMPLES
+) -> Floats:
+    """Intervals of the ratios Σ totals ÷ Σ sizes, by resampling clusters; shape (measures, 2).
+
+    `totals` and `sizes` have a row for each cluster and a column for each measure; rows are resampled whole.
+    The percentiles are widened for few clusters by Student's t (the expanded percentile interval): plain
+    percentiles are too narrow there. A bound is infinite where too many resamples have a size of 0, and an
+    interval has no width where all clusters are alike. Raises ValueError below `MIN_CLUSTERS` clusters.
+    """
+    clusters = totals.shape[0]
+    if clusters < MIN_CLUSTERS:
+        raise ValueError(f"{clusters} clusters are fewer than {MIN_CLUSTERS}")
+    random = np.random.default_rng(seed_of(totals, sizes))
+    found = []
+    for start in range(0, resamples, rows := max(1, _CHUNK // clusters)):
+        weights = _weights(random, min(rows, resamples - start), clusters)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found.append((weights @ totals) / (weights @ sizes))
+    ratios = np.sort(np.nan_to_num(np.concatenate(found), nan=np.inf, posinf=np.inf), axis=0)
+    below = expanded_tail(clusters, level)
+    low = math.floor(below * (resamples - 1))
+    return np.stack([ratios[low], ratios[resamples - 1 - low]], axis=1)
+
+
+def expanded_tail(clusters: int, level: float = LEVEL) -> float:
+    """The percentile, of 1, at which a bootstrap interval of `clusters` clusters is cut on either side."""
+    from scipy.special import stdtrit
+
+    t = float(stdtrit(clusters - 1, 0.5 + level / 2))
+    return NormalDist().cdf(-math.sqrt(clusters / (clusters - 1)) * t)
+
+
+def _weights(random: np.random.Generator, rows: int, clusters: int) -> Floats:
+    """How often each cluster is drawn in each resample."""
+    drawn = random.integers(0, clusters, size=(rows, clusters))
+    drawn += np.arange(rows)[:, None] * clusters
+    counts = np.bincount(drawn.ravel(), minlength=rows * clusters).reshape(rows, clusters)
+    return counts.astype(np.float64)
