@@ -2,10 +2,10 @@
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 
-.PHONY: help setup registry fleet sweep sweep-fleet test test-unit test-fleet images-docs lint types format bench bench-docs bench-peers soak clean
+.PHONY: help setup registry fleet sweep sweep-fleet test test-unit test-fleet images-docs statistics-docs lint types format bench bench-docs bench-peers soak clean
 
 help: ## list these
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## virtual environment, Docker engine, images of the CLIs that tests and sweeps/free.yaml use
 	@scripts/setup.sh
@@ -34,6 +34,9 @@ registry:
 
 images-docs: ## the table of docs/images.md, from images.lock and the folders
 	$(BIN)/python scripts/images_docs.py
+
+statistics-docs: ## the simulations of docs/statistics.md, some minutes
+	$(BIN)/python scripts/statistics_docs.py
 
 lint: ## style
 	$(BIN)/ruff format --check .
