@@ -30,6 +30,7 @@ COMMANDS = {
     "task": ("orchestrator.cli.task_cmd", "List tasks, and prove them."),
     "model": ("orchestrator.cli.model_cmd", "Add local models, list, remove and serve them."),
     "import": ("orchestrator.cli.import_cmd", "Import results that others published."),
+    "export": ("orchestrator.cli.export_cmd", "Write finished cells for other programs."),
     "images": ("orchestrator.cli.images_cmd", "Build and list the images, check them against their pins."),
     "run-cell": ("orchestrator.cli.run_cell_cmd", "Run one cell, inside a CLI's image."),
     "check": ("orchestrator.cli.check_cmd", "Run one task with a CLI installed here, without Docker."),

@@ -15,7 +15,7 @@ from orchestrator.errors import StoreError
 from orchestrator.gateway.contract import RawCall
 from orchestrator.gateway.jsontext import storable
 from orchestrator.gateway.record import ResponseEnd
-from orchestrator.gateway.wire import Answer, Conversation, Target, ToolRequest
+from orchestrator.gateway.wire import Answer, Conversation, Prompt, Target, ToolRequest
 from orchestrator.gateway.wires import WIRES
 from scorers.evidence import ModelCall, Span, Usage
 
@@ -49,6 +49,11 @@ class WireBody:
             calls=tuple(map(_stored, told.calls)),
             results=storable(dict(told.results)),
         )
+
+    def prompts(self) -> tuple[Prompt, ...]:
+        """The texts that were put before the model; none where the request is not an object."""
+        told = WIRES[self.wire].prompts(self.request if isinstance(self.request, dict) else {})
+        return tuple(Prompt(prompt.role, storable(prompt.text)) for prompt in told)
 
     def answer(self) -> Answer:
         """What the model said."""

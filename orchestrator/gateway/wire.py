@@ -91,6 +91,17 @@ class Conversation:
     results: Mapping[str, str] = field(default_factory=dict)
 
 
+Role = Literal["system", "user"]
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A text that was put before the model, by the system or in the user's name."""
+
+    role: Role
+    text: str
+
+
 @dataclass(frozen=True)
 class Answer:
     """What the model said in a response: its text, without reasoning and refusals, and its tool calls."""
@@ -163,6 +174,9 @@ class WireFormat(Protocol):
         ...
 
     def conversation(self, request: dict[str, Any]) -> Conversation: ...
+
+    def prompts(self, request: dict[str, Any]) -> tuple[Prompt, ...]:
+        """The texts that a request puts before the model, in order, without results of tools."""
 
     def answer(self, response: Any) -> Answer:
         """`response` as it was recorded: JSON, or the text of a stream or of a body that was cut."""

@@ -8,56 +8,27 @@ from pathlib import Path
 import polars as pl
 
 from orchestrator.errors import StoreError
+from orchestrator.store.column import Dtype
+from orchestrator.store.columns import INDEX_COLUMNS
 from orchestrator.store.files import store_errors
 from orchestrator.store.index import INDEX, rebuild_mend, whole_lines
 
 _UTC = pl.Datetime("us", "UTC")
 
-SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
-    "cell_id": pl.String,
-    "sweep_id": pl.String,
-    "cli": pl.String,
-    "cli_version": pl.String,
-    "model": pl.String,
-    "task": pl.String,
-    "run": pl.Int64,
-    "stack": pl.String,
-    "condition": pl.String,
-    "order_index": pl.Int64,
-    "outcome": pl.String,
-    "cause": pl.String,
-    "counted": pl.Boolean,
-    "claim": pl.String,
-    "passed": pl.Float64,
-    "partial_score": pl.Float64,
-    "prompt_tokens": pl.Int64,
-    "completion_tokens": pl.Int64,
-    "total_tokens": pl.Int64,
-    "model_calls": pl.Int64,
-    "cost_usd": pl.Float64,
-    "wall_clock_ms": pl.Float64,
-    "container_active_ms": pl.Float64,
-    "model_call_ms": pl.Float64,
-    "blast_radius": pl.Float64,
-    "blast_radius_agent": pl.Float64,
-    "refusal": pl.Float64,
-    "integrity": pl.Float64,
-    "void": pl.Boolean,
-    "composite": pl.Float64,
-    "composite_bounds": pl.List(pl.Float64),
-    "composite_published": pl.Float64,
-    "attempts": pl.Int64,
-    "started_at": _UTC,
-    "ended_at": _UTC,
-    "duration_s": pl.Float64,
-    "image_digest": pl.String,
-    "task_content_hash": pl.String,
-    "model_build_id": pl.String,
-    "model_builds": pl.List(pl.String),
-    "methodology_version": pl.String,
-    "record_sha256": pl.String,
+POLARS: dict[Dtype, pl.DataType | type[pl.DataType]] = {
+    "text": pl.String,
+    "int": pl.Int64,
+    "float": pl.Float64,
+    "bool": pl.Boolean,
+    "time": _UTC,
+    "texts": pl.List(pl.String),
+    "floats": pl.List(pl.Float64),
+    "json": pl.String,
 }
-"""The columns: those of `IndexEntry`, whose docstring gives the units. Null is "not measured"."""
+"""What each type of column is in a frame."""
+
+SCHEMA = {column.name: POLARS[column.dtype] for column in INDEX_COLUMNS}
+"""The columns of the index, whose units `store/columns.py` gives. Null is "not measured"."""
 
 _STORED = {name: pl.String if dtype == _UTC else dtype for name, dtype in SCHEMA.items()}
 

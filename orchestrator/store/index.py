@@ -11,12 +11,14 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import ValidationError
 
 from orchestrator.errors import NewerThanCab, StoreError
 from orchestrator.paths import resume_command
+from orchestrator.store.column import cell_data
+from orchestrator.store.columns import INDEX_COLUMNS
 from orchestrator.store.record import CellRecord, ClaimLevel, Model, OutcomeName
 
 INDEX = "index.jsonl"
@@ -26,8 +28,8 @@ _VERSION = 1
 class IndexEntry(Model):
     """One finished cell in brief. Scores are None where they were not measured.
 
-    Times are UTC ISO 8601 texts with microseconds; `wall_clock_ms` and its like are milliseconds.
-    `record_sha256` is the digest of `cell.json`, by which a stale line is known.
+    The fields are the columns of `store/columns.py`, which says what each is, in which unit. Times are UTC
+    ISO 8601 texts with microseconds. A stale line is known by `record_sha256`.
     """
 
     v: Literal[1] = 1
@@ -79,60 +81,18 @@ class IndexEntry(Model):
         return text.encode("utf-8", "replace") + b"\n"
 
 
-_OF_IDENTITY = (
-    *("cell_id", "sweep_id", "cli", "cli_version", "model", "task", "run", "stack", "condition"),
-    *("image_digest", "task_content_hash", "model_build_id"),
-)
-_AXIS_OF = {
-    "partial_score": "pass_rate",
-    "prompt_tokens": "tokens",
-    "completion_tokens": "tokens",
-    "total_tokens": "tokens",
-    "model_calls": "tokens",
-    "cost_usd": "tokens",
-    "wall_clock_ms": "latency",
-    "container_active_ms": "latency",
-    "model_call_ms": "latency",
-    "blast_radius": "blast_radius",
-    "blast_radius_agent": "blast_radius",
-    "refusal": "refusal",
-    "integrity": "integrity",
-    "void": "integrity",
-    "composite": "composite",
-}
-
-
 def entry_of(record: CellRecord, raw: bytes) -> IndexEntry:
     """The index line of a record; `raw` is its `cell.json` as stored.
 
     Raises StoreError when a score is not what its published key says.
     """
 
-    def score(axis: str, key: str) -> Any:
-        return record.scores.get(axis, {}).get(key)
-
-    identity, timing = record.identity, record.timing.model_dump()
-    fields = dict(
-        **{name: getattr(identity, name) for name in _OF_IDENTITY},
-        **{key: score(axis, key) for key, axis in _AXIS_OF.items()},
-        passed=score("pass_rate", "pass"),
-        model_builds=tuple(map(str, identity.model_builds)),
-        composite_bounds=score("composite", "bounds"),
-        composite_published=score("composite_published", "composite"),
-        order_index=record.order_index,
-        outcome=record.outcome.name,
-        cause=record.outcome.cause,
-        counted=record.outcome.counted,
-        claim=record.claim.level,
-        attempts=len(record.attempts),
-        **timing,
-        methodology_version=record.methodology_version,
-        record_sha256=hashlib.sha256(raw).hexdigest(),
-    )
+    cell = cell_data(record.model_dump(mode="json"), hashlib.sha256(raw).hexdigest())
+    fields = {column.name: column.of(cell) for column in INDEX_COLUMNS}
     try:
         return IndexEntry(**fields)
     except ValidationError as error:
-        raise StoreError(f"cannot be indexed: {_fault(error)}", place=identity.cell_id) from None
+        raise StoreError(f"cannot be indexed: {_fault(error)}", place=record.cell_id) from None
 
 
 def whole_lines(path: Path) -> bytes:

@@ -433,6 +433,11 @@ def upgrade(
 
 def parse(kind: type[R], raw: bytes, *, place: str) -> R:
     """Read a record, upgraded where it is older. Raises StoreError that names the place and the field."""
+    return validated(kind, data_of(kind, raw, place=place), place=place)
+
+
+def data_of(kind: type[Model], raw: bytes, *, place: str) -> dict[str, Any]:
+    """The data of a record in today's schema version, not yet validated. Raises StoreError."""
     try:
         data = json.loads(raw)
     except ValueError as error:
@@ -440,7 +445,11 @@ def parse(kind: type[R], raw: bytes, *, place: str) -> R:
     if not isinstance(data, dict):
         raise StoreError("is no JSON object", place=place, mend="restore the file")
     current = kind.model_fields["schema_version"].default
-    data = upgrade(data, UPGRADES.get(kind, {}), current=current, place=place)
+    return upgrade(data, UPGRADES.get(kind, {}), current=current, place=place)
+
+
+def validated(kind: type[R], data: dict[str, Any], *, place: str) -> R:
+    """The record of data in today's schema version. Raises StoreError that names the place and the field."""
     try:
         return kind.model_validate(data)
     except ValidationError as error:

@@ -15,6 +15,7 @@ from orchestrator.gateway.wire import (
     Conversation,
     Path,
     Prepared,
+    Prompt,
     Reading,
     ToolRequest,
 )
@@ -29,6 +30,7 @@ from orchestrator.gateway.wires.shared import (
     models_path,
     objects,
     parse_request,
+    prompts_of,
     recorded,
     renamed,
     says,
@@ -149,6 +151,10 @@ class ChatWire(OpenAI):
                 if message.get("role") == "tool"
             },
         )
+
+    def prompts(self, request: dict[str, Any]) -> tuple[Prompt, ...]:
+        messages = objects(request.get("messages"))
+        return prompts_of((message.get("role"), message.get("content")) for message in messages)
 
     def answer(self, response: Any) -> Answer:
         message = response_message(response)

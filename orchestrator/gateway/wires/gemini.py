@@ -18,6 +18,7 @@ from orchestrator.gateway.wire import (
     Failure,
     Path,
     Prepared,
+    Prompt,
     Reading,
     Target,
     ToolRequest,
@@ -31,6 +32,7 @@ from orchestrator.gateway.wires.shared import (
     member,
     objects,
     parse_request,
+    prompts_of,
     recorded,
     renamed,
     says,
@@ -197,6 +199,12 @@ class GeminiWire:
             calls=tuple(calls),
             results=results,
         )
+
+    def prompts(self, request: dict[str, Any]) -> tuple[Prompt, ...]:
+        system = member(spelled(request, "systemInstruction"), "parts")
+        contents = objects(request.get("contents"))
+        said = ((content.get("role", "user"), content.get("parts")) for content in contents)
+        return prompts_of([("system", system), *said])
 
     def answer(self, response: Any) -> Answer:
         parts = [

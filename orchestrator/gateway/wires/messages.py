@@ -16,6 +16,7 @@ from orchestrator.gateway.wire import (
     Failure,
     Path,
     Prepared,
+    Prompt,
     Reading,
     ToolRequest,
 )
@@ -30,6 +31,7 @@ from orchestrator.gateway.wires.shared import (
     models_path,
     objects,
     parse_request,
+    prompts_of,
     recorded,
     renamed,
     says,
@@ -168,6 +170,11 @@ class MessagesWire:
                 if block.get("type") == "tool_result"
             },
         )
+
+    def prompts(self, request: dict[str, Any]) -> tuple[Prompt, ...]:
+        messages = objects(request.get("messages"))
+        said = ((message.get("role"), message.get("content")) for message in messages)
+        return prompts_of([("system", request.get("system")), *said])
 
     def answer(self, response: Any) -> Answer:
         blocks = objects(response.get("content")) if isinstance(response, dict) else _assembled(response)

@@ -14,6 +14,7 @@ from orchestrator.gateway.wire import (
     Conversation,
     Path,
     Prepared,
+    Prompt,
     Reading,
     Target,
     ToolRequest,
@@ -28,6 +29,7 @@ from orchestrator.gateway.wires.shared import (
     models_path,
     objects,
     parse_request,
+    prompts_of,
     recorded,
     renamed,
     settings,
@@ -125,6 +127,12 @@ class ResponsesWire(OpenAI):
                 if str(item.get("type")).endswith("_call_output")
             },
         )
+
+    def prompts(self, request: dict[str, Any]) -> tuple[Prompt, ...]:
+        given = request.get("input")
+        said = [("user", given)] if isinstance(given, str) else []
+        said += [(item.get("role"), item.get("content")) for item in objects(given)]
+        return prompts_of([("system", request.get("instructions")), *said])
 
     def answer(self, response: Any) -> Answer:
         items = _output(response)

@@ -12,7 +12,7 @@ from typing import Any
 from orchestrator.gateway.jsontext import Member, canonical, deep, members, set_members
 from orchestrator.gateway.settings import GenerationSettings
 from orchestrator.gateway.sse import event_data, split_events
-from orchestrator.gateway.wire import ErrorKind, Failure, Path, Prepared, Shown, ToolRequest
+from orchestrator.gateway.wire import ErrorKind, Failure, Path, Prepared, Prompt, Role, Shown, ToolRequest
 
 DETAIL_MAX = 2000
 NAME_MAX = 200
@@ -279,6 +279,15 @@ def text_of(content: Any) -> str:
     if isinstance(content, str):
         return content
     return "".join(part["text"] for part in objects(content) if isinstance(part.get("text"), str))
+
+
+_ROLES: dict[str, Role] = {"system": "system", "developer": "system", "user": "user"}
+
+
+def prompts_of(said: Iterable[tuple[Any, Any]]) -> tuple[Prompt, ...]:
+    """Of pairs of a role and a content those that are the system's or the user's, where they hold text."""
+    pairs = ((_ROLES.get(role) if isinstance(role, str) else None, text_of(text)) for role, text in said)
+    return tuple(Prompt(role, text) for role, text in pairs if role is not None and text)
 
 
 def tool_request(call_id: Any, name: Any, arguments: Any) -> ToolRequest:

@@ -1,0 +1,83 @@
+"""The cells of chosen sweeps, one after the other, as exports read them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from orchestrator.errors import StoreError
+from orchestrator.store.cells import CELL, CellStore
+from orchestrator.store.column import Column, cell_data
+from orchestrator.store.evidence import FACTS
+from orchestrator.store.files import store_errors
+from orchestrator.store.index import IndexEntry
+from orchestrator.store.names import CellKey
+from orchestrator.store.record import CellRecord, data_of, parse, validated
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One finished cell: its directory, what the index says of it, and its record's bytes."""
+
+    directory: Path
+    entry: IndexEntry
+    raw: bytes
+
+    @property
+    def key(self) -> CellKey:
+        one = self.entry
+        return CellKey(one.cli, one.model, one.task, one.run, one.stack, one.condition)
+
+    @cached_property
+    def record(self) -> CellRecord:
+        """Raises StoreError that names the file and the field."""
+        return parse(CellRecord, self.raw, place=str(self.directory / CELL))
+
+    def row(self, columns: Sequence[Column]) -> dict[str, Any]:
+        """The cell's value of each column, as JSON has it: times are texts, `json` columns are objects."""
+        place = str(self.directory / CELL)
+        data = data_of(CellRecord, self.raw, place=place)
+        # Most of a record is its scores: they are what cab wrote, by the digest, and are read as they stand.
+        scores = data.pop("scores", {})
+        rest = validated(CellRecord, {**data, "scores": {}}, place=place).model_dump(mode="json")
+        cell = cell_data({**rest, "scores": scores}, self.entry.record_sha256, self._task())
+        return {column.name: column.of(cell) for column in columns}
+
+    def _task(self) -> dict[str, Any] | None:
+        """What the scorers knew of the task; None of an imported cell, which has no such file."""
+        path = self.directory / FACTS
+        if not path.exists():
+            return None
+        with store_errors(path):
+            raw = path.read_bytes()
+        try:
+            facts = json.loads(raw)
+        except ValueError as error:
+            raise StoreError(f"is no JSON: {error}", place=str(path), mend="restore the file") from None
+        return facts if isinstance(facts, dict) else None
+
+
+def cells_of(stores: Sequence[CellStore]) -> Iterator[Cell]:
+    """Every finished cell, by sweep and by its place in the sweep's order; one is in memory at a time.
+
+    Raises StoreError where a record is not the one that the index names: it was changed since.
+    """
+    for store in stores:
+        entries = sorted(store.finished().values(), key=lambda entry: (entry.order_index, entry.cell_id))
+        for entry in entries:
+            directory = store.cell_dir_of(entry)
+            path = directory / CELL
+            with store_errors(path):
+                raw = path.read_bytes()
+            if hashlib.sha256(raw).hexdigest() != entry.record_sha256:
+                raise StoreError(
+                    "is not the record that the index names: it was changed since",
+                    place=str(path),
+                    mend="restore it, or remove the index: the sweep's next `cab sweep resume` makes it anew",
+                )
+            yield Cell(directory, entry, raw)
