@@ -20,14 +20,13 @@ from typing import Literal
 
 import numpy as np
 
+from orchestrator.analysis.cells import Kind, kind_of_model
+from orchestrator.analysis.groups import contestant_of, state_of
 from orchestrator.plan.runs import AdaptiveRuns
-from orchestrator.plan.spec import EMBEDDED
-from orchestrator.run.outcome import TABLE
 from orchestrator.stats.sequential import ALPHA, Floats, Race, fewest_rounds, interval, log_evidence
 from orchestrator.store.index import IndexEntry
-from orchestrator.store.names import NO_MODEL, NO_STACK, CellKey, less_run
+from orchestrator.store.names import CellKey, less_run
 
-Kind = Literal["result", "baseline", "pipeline"]
 RANKED: tuple[Kind, ...] = ("result", "baseline")
 State = Literal["decided", "max_runs", "open", "nothing_to_rank"]
 """`decided`: every pair is told apart. `max_runs`: some are not, after the most runs. `open`: a round is not
@@ -186,9 +185,9 @@ def contestants_of(order: Iterable[str], left_out: Collection[str] = ()) -> list
     gone = set()
     for cell_id in order:
         key = CellKey.from_id(cell_id)
-        name = f"{key.cli if key.stack == NO_STACK else f'{key.cli}+{key.stack}'} × {key.model}"
+        name = f"{contestant_of(key.cli, key.stack, key.condition)} × {key.model}"
         cells[name][key.task] = less_run(cell_id)[0]
-        kinds[name] = _kind(key.model)
+        kinds[name] = kind_of_model(key.model)
         if cell_id in left_out:
             gone.add(name)
     return [Contestant(name, kinds[name], cells[name]) for name in sorted(cells) if name not in gone]
@@ -223,12 +222,6 @@ def _ranked(contestants: Iterable[Contestant]) -> list[Contestant]:
             it is not other and it.kind == other.kind and it.cells.keys() & other.cells.keys() for other in of
         )
     ]
-
-
-def _kind(model: str) -> Kind:
-    if model == NO_MODEL:
-        return "baseline"
-    return "pipeline" if model.startswith(EMBEDDED) else "result"
 
 
 def _missing(
@@ -413,4 +406,4 @@ def _at(evidence: Floats, number: int) -> float:
 
 def _passed(entry: IndexEntry) -> float | None:
     """1 or 0; None for a cell that is not counted."""
-    return entry.passed if TABLE[entry.outcome].counted else None
+    return entry.passed if state_of(entry.outcome, entry.passed) == "counted" else None
