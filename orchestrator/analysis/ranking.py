@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -28,9 +28,9 @@ from orchestrator.store.index import IndexEntry
 from orchestrator.store.names import CellKey, less_run
 
 RANKED: tuple[Kind, ...] = ("result", "baseline")
-State = Literal["decided", "max_runs", "open", "nothing_to_rank"]
-"""`decided`: every pair is told apart. `max_runs`: some are not, after the most runs. `open`: a round is not
-finished. `nothing_to_rank`: no two contestants share a task."""
+State = Literal["nothing_to_rank", "decided", "max_runs", "open"]
+"""`nothing_to_rank`: no two contestants share a task. `decided`: every pair is told apart. `max_runs`: some are
+not, after the most runs. `open`: a round is not finished. Of two families the later one holds."""
 
 
 @dataclass(frozen=True)
@@ -125,23 +125,50 @@ def rank(
     """Rank the contestants of a sweep, by the ids of its cells and those that are finished. Contestants with
     a cell in `left_out`, which cannot be run, are none.
     """
-    contestants = contestants_of(order, left_out)
-    families = [_Family([it for it in contestants if it.kind == kind], finished, runs) for kind in RANKED]
-    families = [family for family in families if family.pairs]
-    scripted = tuple(it.name for it in contestants if it.kind == "pipeline")
-    states: set[State] = {family.state for family in families}
+    contestants, families = _families(order, finished, runs, left_out)
+    states = {family.state for family in families}
     state: State = "nothing_to_rank"
-    for one in ("decided", "max_runs", "open"):
+    for one in get_args(State):
         state = one if one in states else state
-    first = _missing(contestants, range(1, runs.min + 1), finished)
+    to_run = _to_run(contestants, families, finished, runs)
     return Ranking(
         runs,
-        "open" if first else state,
+        "open" if to_run else state,
         tuple(standing for family in families for standing in family.standings()),
         tuple(comparison for family in families for comparison in family.comparisons()),
-        scripted,
-        tuple(first or (cell for family in families for cell in family.to_run)),
+        tuple(it.name for it in contestants if it.kind == "pipeline"),
+        to_run,
     )
+
+
+def upcoming(
+    order: Iterable[str],
+    finished: Mapping[str, IndexEntry],
+    runs: AdaptiveRuns,
+    left_out: Collection[str] = (),
+) -> tuple[str, ...]:
+    """`Ranking.to_run` alone, without the rest."""
+    contestants, families = _families(order, finished, runs, left_out)
+    return _to_run(contestants, families, finished, runs)
+
+
+def _to_run(
+    contestants: Sequence[Contestant],
+    families: Sequence[_Family],
+    finished: Collection[str],
+    runs: AdaptiveRuns,
+) -> tuple[str, ...]:
+    first = _missing(contestants, range(1, runs.min + 1), finished)
+    return tuple(first or (cell for family in families for cell in family.to_run))
+
+
+def _families(
+    order: Iterable[str], finished: Mapping[str, IndexEntry], runs: AdaptiveRuns, left_out: Collection[str]
+) -> tuple[list[Contestant], list[_Family]]:
+    """All contestants, and those that are ranked by their kinds."""
+    contestants = contestants_of(order, left_out)
+    families = [_Family([it for it in contestants if it.kind == kind], finished, runs) for kind in RANKED]
+    return contestants, [family for family in families if family.pairs]
 
 
 def saved(

@@ -82,11 +82,14 @@ def _grown(
     stored: SweepRecord, store: CellStore, runs: AdaptiveRuns, spec: SweepSpec, only: Collection[str]
 ) -> SweepRecord | None:
     """The sweep's record with its next round; None where that has to wait, or there is none."""
+    # Imported here, as above.
+    from orchestrator.analysis.ranking import upcoming
+
     refused = {cell.cell_id for cell in incompatible_cells(store)}
     finished = store.finished()
     if any(cell_id not in finished and cell_id not in refused for cell_id in stored.order):
         return None
-    cells = ranking_of(stored, store, runs).to_run
+    cells = upcoming(stored.order, finished, runs, refused)
     if not any(matches(cell_id, tuple(only)) for cell_id in cells):
         return None
     return add_round(stored, cells, spec.seed)
