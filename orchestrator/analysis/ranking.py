@@ -23,14 +23,22 @@ import numpy as np
 from orchestrator.analysis.cells import Kind, kind_of_model
 from orchestrator.analysis.groups import contestant_of, state_of
 from orchestrator.plan.runs import AdaptiveRuns
-from orchestrator.stats.sequential import ALPHA, Floats, Race, fewest_rounds, interval, log_evidence
+from orchestrator.stats.sequential import (
+    ALPHA,
+    Floats,
+    Race,
+    fewest_rounds,
+    interval,
+    log_evidence,
+    moved_together,
+)
 from orchestrator.store.index import IndexEntry
 from orchestrator.store.names import CellKey, less_run
 
 RANKED: tuple[Kind, ...] = ("result", "baseline")
 State = Literal["nothing_to_rank", "decided", "max_runs", "open"]
-"""`nothing_to_rank`: no two contestants share a task. `decided`: every pair is told apart. `max_runs`: some are
-not, after the most runs. `open`: a round is not finished. Of two families the later one holds."""
+"""`nothing_to_rank`: no two contestants share a task. `decided`: every pair is told apart. `max_runs`: some
+are not, after the most runs. `open`: a round is not finished. Of two families the later one holds."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +54,8 @@ class Contestant:
 class Standing:
     """Where a contestant stands among its kind: its rank is between `best_rank` and `worst_rank`, with all
     others' at once. `runs` are whole rounds; `pass_rate` is over their counted cells, None without one of
-    each task.
+    each task. `moved_together` is a p-value against what the verdicts assume of its runs: that the tasks of
+    one do not fail or pass together; None where that cannot be seen.
     """
 
     name: str
@@ -56,6 +65,7 @@ class Standing:
     pass_rate: float | None
     best_rank: int
     worst_rank: int
+    moved_together: float | None
 
 
 @dataclass(frozen=True)
@@ -327,19 +337,19 @@ class _Family:
 
     def _differences(self, pair: _Pair) -> tuple[Floats, Floats]:
         """(rounds, tasks): the least and the most that each difference may be."""
-        one_low, one_high = self._results(pair.one, pair)
-        two_low, two_high = self._results(pair.two, pair)
+        one_low, one_high = self._results(self._cells(pair.one, pair), pair.rounds)
+        two_low, two_high = self._results(self._cells(pair.two, pair), pair.rounds)
         return one_low - two_high, one_high - two_low
 
-    def _results(self, contestant: int, pair: _Pair) -> tuple[Floats, Floats]:
-        """(rounds, tasks): what each run scored; where there is no result, 0 and 1."""
+    def _results(self, cells: Sequence[str], rounds: int) -> tuple[Floats, Floats]:
+        """(rounds, cells): what each run scored; where there is no result, 0 and 1."""
         scores = np.array(
             [
-                [_passed(self._finished[f"{cell}#run{number}"]) for cell in self._cells(contestant, pair)]
-                for number in range(1, pair.rounds + 1)
+                [_passed(self._finished[f"{cell}#run{number}"]) for cell in cells]
+                for number in range(1, rounds + 1)
             ],
             dtype=np.float64,
-        ).reshape(pair.rounds, len(pair.tasks))
+        ).reshape(rounds, len(cells))
         unknown = np.isnan(scores)
         return np.where(unknown, 0.0, scores), np.where(unknown, 1.0, scores)
 
@@ -395,9 +405,16 @@ class _Family:
                     pass_rate=None if rates is None else float(rates.mean()),
                     best_rank=1 + above[index],
                     worst_rank=len(self._contestants) - below[index],
+                    moved_together=self._moved_together(index),
                 )
             )
         return sorted(found, key=lambda it: (it.best_rank, it.worst_rank, -(it.pass_rate or 0), it.name))
+
+    def _moved_together(self, contestant: int) -> float | None:
+        """Over the rounds of which every cell has a result."""
+        cells = sorted(self._contestants[contestant].cells.values())
+        low, high = self._results(cells, self._rounds[contestant])
+        return moved_together(low[(low == high).all(axis=1)])
 
     def _difference(self, pair: _Pair) -> float | None:
         one = self._rates(self._cells(pair.one, pair), pair.rounds)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from orchestrator.analysis.ranking import Comparison, Ranking, Saved
 
 _OPEN_SHOWN = 8
+_TOGETHER = 0.01
+"""The p-value from which on tasks of a run are said to have moved together."""
 TITLES = {"result": "ranking", "baseline": "ranking of baselines, which ask no model"}
 
 
@@ -70,6 +72,10 @@ def print_ranking(sweep: SweepRecord, store: CellStore, out: Console) -> None:
         table, _ = fit(columns, title, out)
         out.print(table)
         _print_open([it for it in ranking.comparisons if it.kind == kind and it.better is None], out)
+    for it in ranking.standings:
+        if it.moved_together is not None and it.moved_together <= _TOGETHER:
+            said = f"{it.name}: the tasks of a run passed or failed together (p = {it.moved_together:.4f})"
+            out.print(safe_line(f"{said}, as verdicts on it assume they do not"), soft_wrap=True)
     out.print(_why(sweep, store, ranking), soft_wrap=True)
     if ranking.scripted:
         said = f"not ranked, {runs.min} runs each: scripted models do what they are made to do"

@@ -51,9 +51,13 @@ _KEPT = 0.05
 """Share of its wealth that a bet keeps on a task whatever happens."""
 
 _NULLS = 201
-"""Values of a difference that intervals look at: hundredths."""
+"""Values of a difference that intervals look at: hundredths, a part of them at a time."""
+_PARTS = 8
 
 _LARGEST_LOG = 600.0
+_ROUNDS_TO_MOVE = 3
+_ORDERS = 999
+_AT_ONCE = 500_000
 
 
 def log_evidence(differences: Floats, null: Floats | float = 0.0) -> Floats:
@@ -114,11 +118,15 @@ def _lowest(differences: Floats, alpha: float) -> float:
     """Below which value the mean is not: the largest null that is ruled out with all that are below it."""
     if not differences.shape[-2]:
         return -1.0
-    nulls = np.linspace(-1.0, 1.0, _NULLS)
-    evidence = log_evidence(np.broadcast_to(differences, (_NULLS, *differences.shape)), nulls)
-    ruled_out = evidence.max(axis=-1) >= -math.log(alpha)
-    first_left = int(np.argmin(ruled_out)) if not ruled_out.all() else _NULLS
-    return round(float(nulls[max(first_left - 1, 0)]), 2)
+    low = -1.0
+    for nulls in np.array_split(np.linspace(-1.0, 1.0, _NULLS), _PARTS):
+        evidence = log_evidence(np.broadcast_to(differences, (len(nulls), *differences.shape)), nulls)
+        ruled_out = evidence.max(axis=-1) >= -math.log(alpha)
+        first_left = len(nulls) if ruled_out.all() else int(np.argmin(ruled_out))
+        low = float(nulls[first_left - 1]) if first_left else low
+        if first_left < len(nulls):
+            break
+    return round(low, 2)
 
 
 def adjusted(log_values: Floats) -> Floats:
@@ -214,3 +222,23 @@ def fewest_rounds(tasks: int, pairs: int, alpha: float = ALPHA) -> int:
     while log_evidence(np.ones((rounds, tasks)))[-1] < needed:
         rounds += 1
     return rounds
+
+
+def moved_together(scores: Floats) -> float | None:
+    """A p-value against the independence of the tasks of a round, by one contestant's `scores` (rounds,
+    tasks).
+
+    It is the permutation test of whether the means of rounds are further apart than they are with each task's
+    rounds in any other order; None for fewer than three rounds, or where nothing varies.
+    """
+    rounds, tasks = scores.shape
+    if rounds < _ROUNDS_TO_MOVE or not (scores != scores[0]).any():
+        return None
+    rng, apart, as_far = np.random.default_rng(0), scores.sum(axis=-1).var(), 0
+    at_once = max(1, _AT_ONCE // scores.size)
+    for start in range(0, _ORDERS, at_once):
+        some = np.tile(scores, (min(at_once, _ORDERS - start), 1, 1))
+        others = rng.permuted(some, axis=1).sum(axis=-1).var(axis=-1)
+        # Equal ones may differ in the last bit.
+        as_far += int((others >= apart - 1e-9).sum())
+    return (1 + as_far) / (1 + _ORDERS)

@@ -86,7 +86,7 @@ def study(setup: Setup, sweeps: int, seed: int) -> Study:
         cells.append(rounds.mean() / setup.most)
         fixed.append(_one_look_each(setup, (least + most) / 2))
     looks = np.concatenate(fixed)
-    peeked = _wrong(looks, setup.truth).any(axis=-1)
+    peeked: Bools = np.any(_wrong(looks, setup.truth), axis=-1)
     share = float(np.mean(cells))
     at_most = [
         _right(looks[:, number], setup.truth) for number in (-1, round(share * setup.most) - setup.least)

@@ -97,7 +97,7 @@ def test_the_order_of_cells_and_results_does_not_matter(seed: int) -> None:
     assert rank(order, dict(shuffled), RUNS) == found
 
 
-@pytest.mark.parametrize("left", (1, 25, 50, 85))
+@pytest.mark.parametrize("left", [1, 25, 50, 85])
 def test_a_sweep_that_was_killed_comes_to_the_decisions_it_would_have_come_to(left: int) -> None:
     whole, finished = sweep(THREE)
     kept = dict(list(finished.items())[:left])

@@ -114,3 +114,15 @@ def test_the_table_of_a_sweep_has_it(
     print_sweep(made, as_json=False)
     assert "2 of 3 pairs told apart after 2 runs" in capsys.readouterr().out
     assert len(entries) == 36
+
+
+def test_runs_whose_tasks_moved_together_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made, entries = store(tmp_path, monkeypatch, runs=6, most=6)
+    assert "together" not in shown(made, capsys)
+    bad = [
+        it.model_copy(update={"passed": float(it.run % 2)}) if it.model == "tied" else it for it in entries
+    ]
+    monkeypatch.setattr(CellStore, "finished", lambda _: {it.cell_id: it for it in bad})
+    assert "opencode × tied: the tasks of a run passed or failed together (p = 0." in shown(made, capsys)

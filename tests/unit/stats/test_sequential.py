@@ -8,7 +8,16 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from orchestrator.stats.sequential import ALPHA, Floats, Race, adjusted, fewest_rounds, interval, log_evidence
+from orchestrator.stats.sequential import (
+    ALPHA,
+    Floats,
+    Race,
+    adjusted,
+    fewest_rounds,
+    interval,
+    log_evidence,
+    moved_together,
+)
 from orchestrator.stats.simulate_ranking import Setup, run, study
 
 PAIR = ((0, 1),)
@@ -163,3 +172,15 @@ def test_a_lost_run_counts_against_whatever_is_claimed() -> None:
     lost = passed.copy()
     lost[:, 0] = 0
     assert run(setup, lost, passed)[0].tolist() == [[0]]
+
+
+def test_tasks_that_move_together_are_seen_and_others_seldom() -> None:
+    rng = np.random.default_rng(6)
+    alone = [moved_together((rng.random((10, 12)) < 0.5).astype(float)) for _ in range(60)]
+    assert sum(p is not None and p <= 0.05 for p in alone) <= 8
+    bad = rng.random((10, 1)) < 0.3
+    together = moved_together(((rng.random((10, 12)) < 0.5) & ~bad).astype(float))
+    assert together is not None
+    assert together <= 0.01
+    assert moved_together(np.eye(2)) is None
+    assert moved_together(np.ones((9, 4))) is None
