@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from orchestrator.stats import simulate_ranking
 from orchestrator.stats.simulate_gate import Rate, Setup, Study, study, study_in_a_row
+from orchestrator.stats.simulate_ranking import Setup as Sweep
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "statistics.md"
 BEGIN, END = "<!-- made by `make statistics-docs`: {} -->\n", "<!-- end: {} -->\n"
@@ -93,7 +95,87 @@ def gate() -> str:
     )
 
 
-STUDIES: dict[str, Callable[[], str]] = {"gate": gate}
+SWEEPS = 2000
+TIED: dict[str, Sweep] = {
+    "two contestants": Sweep((0.5,) * 2),
+    "four": Sweep((0.5,) * 4),
+    "eight": Sweep((0.5,) * 8),
+    "four of which each has tasks of its own that it is good at": Sweep((0.5,) * 4, own=1.5),
+    "the same on few tasks": Sweep((0.5,) * 4, tasks=4, own=1.5),
+    "the same on many": Sweep((0.5,) * 4, tasks=40, own=1.5),
+    "all tasks alike": Sweep((0.5,) * 4, spread=0.0),
+    "nearly all solved": Sweep((0.95,) * 4, own=1.5),
+    "two tied, two better": Sweep((0.4, 0.4, 0.7, 0.7), own=1.0),
+    "10 % of runs lost": Sweep((0.5,) * 4, own=1.0, infra=0.1),
+    "30 % of the first one's failing runs lost": Sweep((0.5,) * 4, own=1.0, infra_failing=0.3),
+    "up to 60 runs": Sweep((0.5,) * 4, own=1.0, most=60),
+}
+"""Contestants that are equally good, by what is particular about the sweep."""
+MOVING = (0.1, 0.2, 0.4, 0.8)
+GAPS = (0.05, 0.1, 0.2, 0.3, 0.5)
+FIELDS: dict[str, Callable[[float, int], Sweep]] = {
+    "two": lambda gap, tasks: Sweep((0.5 - gap / 2, 0.5 + gap / 2), tasks=tasks, own=0.7),
+    "four, one better": lambda gap, tasks: Sweep((0.4, 0.4, 0.4, 0.4 + gap), tasks=tasks, own=0.7),
+}
+
+
+def ranking() -> str:
+    """What adaptive runs tell apart where nothing differs and where something does, and what that takes."""
+    tied = [_of_tied(name, setup) for name, setup in TIED.items()]
+    moving = [_of_moving(swing) for swing in MOVING]
+    apart = [
+        _of_gap(name, gap, tasks, make(gap, tasks))
+        for name, make in FIELDS.items()
+        for tasks in (10, 30)
+        for gap in GAPS
+    ]
+    return "\n".join(
+        [
+            f"{SWEEPS} sweeps each, of 2 to 12 runs where nothing else is said. Contestants that are tied:\n",
+            _table(
+                ["tied", "pairs", "tasks", "a tied pair told apart", "by a test for one look, at every look"],
+                tied,
+            ),
+            "\nThe assumption broken: all tasks of a contestant move together in each run, by the standard "
+            "deviation in logits. Two that are tied:\n",
+            _table(["of a run", "told apart on 10 tasks", "on 30 tasks"], moving),
+            "\nContestants that differ: how many of the pairs that do are told apart, and how much of 12 "
+            "runs of everything that takes. Beside it, for a test that may look once alone: what it tells "
+            "apart after as many cells, and after all 12 runs:\n",
+            _table(
+                ["contestants", "tasks", "gap", "told apart", "cells", "one look: as many", "all cells"],
+                apart,
+            ),
+        ]
+    )
+
+
+def _of_tied(name: str, setup: Sweep) -> list[str]:
+    found = simulate_ranking.study(setup, SWEEPS, SEED)
+    return [
+        name,
+        str(len(setup.pairs)),
+        str(setup.tasks),
+        _rate(found.false_alarms),
+        _percent(found.peeking.value),
+    ]
+
+
+def _of_moving(swing: float) -> list[str]:
+    setups = (Sweep((0.5, 0.5), tasks=tasks, swing=swing) for tasks in (10, 30))
+    return [
+        f"{swing:g}",
+        *(_rate(simulate_ranking.study(setup, SWEEPS, SEED).false_alarms) for setup in setups),
+    ]
+
+
+def _of_gap(name: str, gap: float, tasks: int, setup: Sweep) -> list[str]:
+    found = simulate_ranking.study(setup, SWEEPS, SEED)
+    shares = (found.told_apart, found.cells, found.as_many_cells, found.one_look)
+    return [name, str(tasks), f"{gap:g}", *(_percent(share or 0.0) for share in shares)]
+
+
+STUDIES: dict[str, Callable[[], str]] = {"gate": gate, "ranking": ranking}
 """Each makes what stands between the two marks of its name in the document."""
 
 _SHAPE = ("pairs", "tasks", "runs", "nights")

@@ -14,7 +14,7 @@ from orchestrator.cli.options import Group, images_dir_option, json_option, resu
 
 if TYPE_CHECKING:
     from orchestrator.plan.spec import Requirement
-    from orchestrator.run.start import Prepared
+    from orchestrator.run.start import Prepared, Ready
 
 spec_argument = click.argument("spec", type=click.Path(path_type=Path))
 runs_option = click.option(
@@ -229,15 +229,17 @@ def _execute(call: Prepared, *, preflight: bool, dry_run: bool, as_json: bool) -
     """Run a sweep to its end, show what came of it, and say by the exit code how it went."""
     if dry_run:
         from orchestrator.report.plan import print_dry_run
+        from orchestrator.report.rounds import with_round
 
-        print_dry_run(call, as_json=as_json)
+        print_dry_run(with_round(call), as_json=as_json)
         return
     from orchestrator.report.live import watch
+    from orchestrator.report.rounds import next_round, with_round
     from orchestrator.report.summary import write_summary
     from orchestrator.report.table import print_sweep
     from orchestrator.run.start import started
 
-    with started(call) as whole:
+    with started(call, with_round) as whole:
         ready, interrupted = whole, False
         if preflight and whole.bench is not None:
             from orchestrator.report.preflight import check
@@ -247,8 +249,11 @@ def _execute(call: Prepared, *, preflight: bool, dry_run: bool, as_json: bool) -
             from orchestrator.run.preflight.pairs import with_known
 
             ready = with_known(whole)
-        if not interrupted:
+        coming: Ready | None = None if interrupted else ready
+        while coming is not None:
+            ready = coming
             interrupted = watch(ready)
+            coming = None if interrupted else next_round(ready)
         write_summary(ready.store)
     print_sweep(ready.store, as_json=as_json)
     if interrupted:

@@ -21,8 +21,9 @@ from typing import Protocol
 from orchestrator.adapter import Wire
 from orchestrator.gateway.scripts import SCRIPTED_WIRE, ScriptKind
 from orchestrator.gateway.translate import reaches
+from orchestrator.plan.runs import most
 from orchestrator.plan.spec import EMBEDDED_MODELS, FACTORY, ModelSpec, Point, SweepSpec
-from orchestrator.store.names import NO_MODEL, NO_STACK, CellKey
+from orchestrator.store.names import NO_MODEL, NO_STACK, CellKey, less_run
 
 
 class UsesModel(Protocol):
@@ -87,6 +88,13 @@ class Plan:
         )
         return Plan(tuple(found), self.skipped)
 
+    def up_to(self, runs: int) -> Plan:
+        """Only the first `runs` runs of each cell: they come before all others."""
+        return Plan(
+            tuple(cell for cell in self.cells if cell.key.run <= runs),
+            tuple((cell_id, reason) for cell_id, reason in self.skipped if less_run(cell_id)[1] <= runs),
+        )
+
 
 def expand(
     spec: SweepSpec,
@@ -105,7 +113,8 @@ def expand(
     environment variable, speaks a wire to which the CLI's is not translated or has no word for one of its
     settings, and so is a local one that `unfit` has a reason for, by id, and a stack of which `untaken` says,
     by CLI and stack, why the CLI takes none of it. A CLI that cannot run, for a reason that `unavailable` has
-    by its name, is skipped with every model. What the spec excludes is no cell.
+    by its name, is skipped with every model. What the spec excludes is no cell. Of adaptive runs there are
+    all that there may come to be.
     """
     runnable: dict[CellKey, str | None] = {}
     skipped: list[tuple[str, str]] = []
@@ -115,7 +124,7 @@ def expand(
                 if spec.excludes((cli, model_id, task, shown_stack(stack))):
                     continue
                 why_not = reason or untaken.get((cli, stack))
-                for run in range(1, spec.runs + 1):
+                for run in range(1, most(spec.runs) + 1):
                     key = CellKey(cli, model_id, task, run, stack)
                     if why_not is None:
                         runnable[key] = endpoint

@@ -29,6 +29,7 @@ from orchestrator.gateway.scripts import ScriptKind
 from orchestrator.gateway.settings import GenerationSettings
 from orchestrator.nearest import nearest
 from orchestrator.plan.fields import Model, Size, distinct, matching, named
+from orchestrator.plan.runs import AdaptiveRuns, Runs, in_the_file
 from orchestrator.sandbox.contract import Limits
 from orchestrator.store.names import NO_MODEL, NO_STACK
 
@@ -244,7 +245,7 @@ class SweepSpec(Model):
         tuple[Literal["factory"] | StackSpec, ...], Field(min_length=1), AfterValidator(distinct)
     ] = (FACTORY,)
     exclude: tuple[Exclusion, ...] = ()
-    runs: Annotated[int, Field(ge=1, le=1000)] = 1
+    runs: Runs = 1
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 1
     seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 0
     retries: Annotated[int, Field(ge=0, le=10)] = 2
@@ -433,7 +434,10 @@ def _check_local(model: ModelSpec, at: Path_, document: Document) -> None:
 
 def _explain(error: ValidationError, document: Document) -> InputError:
     """The first fault of the file, in the words of the file."""
-    faults = _causes(error.errors(include_url=False))
+    faults = error.errors(include_url=False)
+    for fault in faults:
+        fault["loc"] = in_the_file(fault["loc"])
+    faults = _causes(faults)
     fault = min(faults, key=lambda fault: _line(document, fault["loc"]))
     at: Path_ = fault["loc"]
     name = ".".join(str(part) for part in at)
@@ -478,6 +482,7 @@ def _known_keys(at: Path_) -> list[str]:
         "exclude": Exclusion,
         "stacks": StackSpec,
         "budget": Spending,
+        "runs": AdaptiveRuns,
     }
     if not at:
         return list(SweepSpec.model_fields)

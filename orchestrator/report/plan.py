@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
 
 from orchestrator.plan.expand import PlannedCell, shown_stack
+from orchestrator.plan.runs import adaptive
 from orchestrator.report.called import as_called
 from orchestrator.report.columns import Column, fit
 from orchestrator.report.table import print_skipped
@@ -60,21 +64,9 @@ def _print(
     as_json: bool,
 ) -> None:
     plan = matrix.plan
+    runs = _runs_of(matrix)
     if as_json:
-        listed = [
-            {"cell_id": cell.cell_id, "endpoint": cell.endpoint}
-            | ({"state": states[cell.cell_id]} if states else {})
-            for cell in cells
-        ]
-        skipped = [{"cell_id": cell_id, "reason": reason} for cell_id, reason in plan.skipped]
-        less = [
-            {"cli": cli, "stack": stack, "plugin": plugin, "reason": reason}
-            for (cli, stack), plugins in matrix.plugins_skipped.items()
-            for plugin, reason in plugins
-        ]
-        data = {"sweep_id": matrix.sweep_id, "cells": listed, "skipped": skipped}
-        data |= {"plugins_skipped": less} if matrix.stacks else {}
-        print_json(data | ({"images_to_build": sorted(unbuilt)} if states else {}))
+        print_json(_as_data(matrix, cells, states, unbuilt, runs))
         return
     if states:
         cells = [cell for cell in cells if states[cell.cell_id] != LEFT_OUT]
@@ -101,6 +93,7 @@ def _print(
         said = f"{said}; nothing was run or written"
     table, _ = fit(columns, f"{matrix.sweep_id}: {said}", out)
     out.print(table)
+    _print_runs(runs, out)
     print_skipped(plan.skipped, out)
     for (cli, stack), plugins_less in matrix.plugins_skipped.items():
         for plugin, reason in plugins_less:
@@ -108,3 +101,59 @@ def _print(
     if unbuilt:
         build = as_called(matrix.fleet.build_command(unbuilt))
         out.print(safe_line(f"to be built before: {build}"), soft_wrap=True)
+
+
+def _as_data(
+    matrix: Matrix,
+    cells: Sequence[PlannedCell],
+    states: Mapping[str, str],
+    unbuilt: Collection[str],
+    runs: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    listed = [
+        {"cell_id": cell.cell_id, "endpoint": cell.endpoint}
+        | ({"state": states[cell.cell_id]} if states else {})
+        for cell in cells
+    ]
+    skipped = [{"cell_id": cell_id, "reason": reason} for cell_id, reason in matrix.plan.skipped]
+    less = [
+        {"cli": cli, "stack": stack, "plugin": plugin, "reason": reason}
+        for (cli, stack), plugins in matrix.plugins_skipped.items()
+        for plugin, reason in plugins
+    ]
+    data: dict[str, Any] = {"sweep_id": matrix.sweep_id, "cells": listed, "skipped": skipped}
+    data |= {"plugins_skipped": less} if matrix.stacks else {}
+    data |= {"runs": runs} if runs else {}
+    return data | ({"images_to_build": sorted(unbuilt)} if states else {})
+
+
+def _print_runs(it: Mapping[str, Any] | None, out: Console) -> None:
+    """How far adaptive runs may go, and whether they can tell anything at all; nothing of other runs."""
+    if it is None:
+        return
+    said = f"runs: {it['min']} to {it['max']}, until the {it['until']} is decided"
+    out.print(f"{said}: {it['cells_min']} to {plural(it['cells_max'], 'cell')}", soft_wrap=True)
+    if it["decided_earliest"] is None:
+        out.print("no two contestants are ranked: each has the fewest runs", soft_wrap=True)
+    elif it["decided_earliest"] > it["max"]:
+        least = plural(it["decided_earliest"], "run")
+        out.print(f"with so few tasks no pair can be told apart before {least}: give more", soft_wrap=True)
+
+
+def _runs_of(matrix: Matrix) -> dict[str, Any] | None:
+    """Adaptive runs with the cells that they may come to; None of other runs. `decided_earliest` is the run
+    after which a pair can be told apart at the earliest: where one passes every task, and the other none.
+    """
+    runs = adaptive(matrix.spec.runs)
+    if runs is None:
+        return None
+    # Imported here: plans of a fixed number of runs need no statistics.
+    from orchestrator.analysis.ranking import cells_at_most, decided_earliest
+
+    first = [cell.cell_id for cell in matrix.plan.cells if cell.key.run == 1]
+    return {
+        **runs.model_dump(),
+        "cells_min": len(first) * runs.min,
+        "cells_max": cells_at_most(first, runs),
+        "decided_earliest": decided_earliest(first),
+    }

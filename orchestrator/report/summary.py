@@ -19,6 +19,7 @@ from orchestrator.store.endpoints import ENDPOINTS, read_windows
 from orchestrator.store.files import store_errors, write_durably
 from orchestrator.store.index import IndexEntry
 from orchestrator.store.preflight import PREFLIGHT, incompatible_cells
+from orchestrator.store.record import SweepRecord
 from scorers.aggregate import aggregate
 
 SUMMARY = "summary.json"
@@ -52,10 +53,21 @@ def summary(store: CellStore) -> dict[str, Any]:
         "model_changes": {
             model: [asdict(build) for build in builds] for model, builds in changes(entries).items()
         },
+        "ranking": _ranking(sweep, store),
         "budget": as_data(budget, len(sweep.order) - len(entries) - len(refused)) if budget else None,
         "endpoints": [window.model_dump(mode="json") for window in read_windows(store.root)],
         "skipped": [cell.model_dump(mode="json") for cell in (*sweep.skipped, *refused)],
     }
+
+
+def _ranking(sweep: SweepRecord, store: CellStore) -> dict[str, Any] | None:
+    """Of a sweep of adaptive runs: what they tell, and why they ended."""
+    if not isinstance((sweep.spec or {}).get("runs"), dict):
+        return None
+    # Imported here: sweeps of a fixed number of runs need no statistics.
+    from orchestrator.report.ranking import as_data
+
+    return as_data(sweep, store)
 
 
 def write_summary(store: CellStore) -> None:

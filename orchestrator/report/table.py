@@ -60,6 +60,7 @@ def print_sweep(store: CellStore, *, as_json: bool, runner: Runner | None = None
         out.print()
         _print_pairs(pairs(entries), out)
         out.print()
+        _print_ranking(sweep, store, out)
     refused = incompatible_cells(store)
     print_skipped([(cell.cell_id, cell.reason) for cell in (*sweep.skipped, *refused)], out)
     print_changes(entries, out)
@@ -86,6 +87,14 @@ def print_sweep(store: CellStore, *, as_json: bool, runner: Runner | None = None
         out.print(f"look further ({why}):\n  {look}", soft_wrap=True)
         if said := one_container(read_cell(store.cell_dir_of(entry))):
             out.print(said, soft_wrap=True)
+
+
+def _print_ranking(sweep: SweepRecord, store: CellStore, out: Console) -> None:
+    if isinstance((sweep.spec or {}).get("runs"), dict):
+        # Imported here: sweeps of a fixed number of runs need no statistics.
+        from orchestrator.report.ranking import print_ranking
+
+        print_ranking(sweep, store, out)
 
 
 def _print_budget(sweep: SweepRecord, store: CellStore, missing: int, out: Console) -> list[str]:

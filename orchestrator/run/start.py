@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -29,6 +29,7 @@ from orchestrator.paths import IMAGES_LOCK, INIT_BINARY, PLUGINS, TASKS, cab_com
 from orchestrator.plan.expand import Plan, PlannedCell, expand, points
 from orchestrator.plan.only import choose, matches
 from orchestrator.plan.plugin import Plugin, list_plugins, load_plugin
+from orchestrator.plan.runs import adaptive, fewest, most
 from orchestrator.plan.spec import LoadedSpec, Requirement, Spending, SweepSpec, load_spec, sweep_id
 from orchestrator.plan.stack import Applied, would_apply
 from orchestrator.plan.task import Task, list_tasks, load_task, match_tasks
@@ -39,6 +40,7 @@ from orchestrator.run.provenance import Provenance
 from orchestrator.sandbox.scratch import ScratchRoot
 from orchestrator.store.cells import SWEEP, CellStore
 from orchestrator.store.index import IndexEntry
+from orchestrator.store.names import less_run
 from orchestrator.store.record import Cab, Machine, SkippedCell, SweepRecord
 from scorers.evidence import Price
 
@@ -60,6 +62,8 @@ class Matrix:
     stacks: Mapping[str, tuple[Plugin, ...]] = field(default_factory=dict)
     """The plugins of each stack that has some."""
     fleet: Fleet = field(default_factory=Fleet)
+    whole: Plan = field(default_factory=lambda: Plan((), ()))
+    """`plan` with all that it may come to: of adaptive runs the most."""
 
     @cached_property
     def plugins_skipped(self) -> Mapping[tuple[str, str], tuple[tuple[str, str], ...]]:
@@ -123,7 +127,13 @@ class Matrix:
             raise InputError(
                 "the sweep has no cell", place=name, mend="start one with --id from a file with some"
             )
-        return cls(spec, name, adapters, tasks, plan, local, stacks, fleet)
+        first = plan.up_to(fewest(spec.runs))
+        return cls(spec, name, adapters, tasks, first, local, stacks, fleet, whole=plan)
+
+    def in_order(self, order: Sequence[str]) -> Matrix:
+        """With the cells that a stored sweep has, and no others."""
+        runs = max((less_run(cell_id)[1] for cell_id in order), default=1)
+        return replace(self, plan=self.whole.up_to(runs).in_order(order))
 
     @cached_property
     def prices(self) -> dict[str, Price | str]:
@@ -306,13 +316,13 @@ def _check_same_sweep(store: CellStore, loaded: LoadedSpec, options: Options) ->
             mend="give another --id, or undo the edit",
         )
     has = stored_spec(store, stored).runs
-    if options.runs not in (None, has):
+    if options.runs is not None and (adaptive(has) or options.runs != has):
         resume = resume_command(store.root, *where_elsewhere(stored.adapters))
         grows = f"`{resume} --runs {options.runs}` adds to it"
         raise InputError(
             f"{store.sweep_id} has runs: {has}",
             place=f"--runs {options.runs}",
-            mend=f"{grows if (options.runs or 0) > has else 'leave --runs out'}, or give another --id",
+            mend=f"{grows if options.runs > most(has) else 'leave --runs out'}, or give another --id",
         )
 
 
@@ -325,7 +335,10 @@ def of_stored(results: Path, name: str, options: Options = _AS_IT_IS) -> Prepare
     stored = _own(store)
     spec = stored_spec(store, stored)
     fleet = stored_fleet(spec.clis, options.images_dir, place=str(store.root))
-    matrix = Matrix.of(options.applied(spec), name, fleet=fleet)
+    asked = options.applied(spec)
+    if options.runs is not None and (limits := adaptive(spec.runs)):
+        asked = asked.model_copy(update={"runs": limits.model_copy(update={"max": options.runs})})
+    matrix = Matrix.of(asked, name, fleet=fleet)
     check_same("task", stored.tasks, {task.name: task.content_hash for task in matrix.tasks.values()})
     check_same("adapter", stored.adapters, dict(matrix.adapter_digests))
     check_same("plugin", stored.plugins, dict(matrix.plugin_digests))
@@ -337,25 +350,26 @@ def of_stored(results: Path, name: str, options: Options = _AS_IT_IS) -> Prepare
         prices = {model.id: stored.prices.get(model.id, NOT_LOOKED_UP) for model in spec.models}
         check_known(matrix.spec, prices, str(store.root / SWEEP))
     grown = None
-    if options.runs is not None and options.runs != spec.runs:
-        grown = grow(stored, spec, options.runs, matrix.plan)
-    plan = matrix.plan.in_order((grown or stored).order)
-    matrix = replace(matrix, plan=plan)
-    return Prepared(matrix, store, options, choose(plan, options.only), grown=grown)
+    if options.runs is not None and options.runs != most(spec.runs):
+        grown = grow(stored, spec, options.runs, matrix.whole)
+    matrix = matrix.in_order((grown or stored).order)
+    return Prepared(matrix, store, options, choose(matrix.plan, options.only), grown=grown)
 
 
 @contextmanager
-def started(call: Prepared) -> Iterator[Ready]:
+def started(call: Prepared, further: Callable[[Prepared], Prepared] = lambda call: call) -> Iterator[Ready]:
     """Take the sweep's lock, mend what a dead runner left, and start the gateway.
 
-    Whatever way it ends, no container, process or scratch directory of the sweep is left.
+    `further` may give a stored sweep more cells once its results are mended. Whatever way it ends, no
+    container, process or scratch directory of the sweep is left.
     """
-    matrix, store = call.matrix, call.store
+    store = call.store
     with ExitStack() as stack:
         stack.enter_context(store)
         sandbox = None
         if call.spec_digest is None:
             record = store.open()
+            call = further(call)
             if call.grown is not None:
                 # It was made without the lock: a call that ended since may have pinned more.
                 record = call.grown.model_copy(update={"pins": record.pins})
@@ -364,24 +378,26 @@ def started(call: Prepared) -> Iterator[Ready]:
             # First, so that a machine that cannot run the sweep does not come to store it.
             from orchestrator.run import machine
 
-            adapters = matrix.adapters_of(call.chosen)
-            pins = machine.pins_now(adapters, matrix.fleet)
-            sandbox = machine.start_engine(stack, pins, adapters, matrix.fleet)
-            record = sweep_record(matrix, call.spec_digest, pins)
+            adapters = call.matrix.adapters_of(call.chosen)
+            pins = machine.pins_now(adapters, call.matrix.fleet)
+            sandbox = machine.start_engine(stack, pins, adapters, call.matrix.fleet)
+            record = sweep_record(call.matrix, call.spec_digest, pins)
             store.create(record)
         scratch = ScratchRoot.default()
         scratch.sweep_dead()
-        todo = call.todo()
+        matrix, todo = call.matrix, call.todo()
         bench = None
         if todo:
             from orchestrator.run import machine
 
-            adapters = matrix.adapters_of(todo)
+            # Of adaptive runs the next rounds may be of contestants that have nothing to do in this one.
+            ahead = call.chosen if adaptive(matrix.spec.runs) else todo
+            adapters = matrix.adapters_of(ahead)
             pins = machine.pins_of(record.pins, adapters, matrix.fleet)
             sandbox = sandbox or machine.start_engine(stack, pins, adapters, matrix.fleet)
             if pins != record.pins:
                 store.write_sweep(record.model_copy(update={"pins": pins}))
-            asked = {cell.key.model for cell in todo}
+            asked = {cell.key.model for cell in ahead}
             bench = machine.start_bench(stack, matrix, store, pins, scratch, sandbox, asked)
         yield Ready(matrix, store, call.chosen, todo, bench, call.options.only)
 

@@ -86,8 +86,8 @@ def study(setup: Setup, gates: int, seed: int) -> Study:
     unchanged = alarms[:, 1:] if setup.drop else alarms
     return Study(
         setup=setup,
-        false_alarms=_rate(np.asarray(unchanged.any(axis=1))),
-        seen=_rate(alarms[:, 0]) if setup.drop else None,
+        false_alarms=rate_of(unchanged.any(axis=1)),
+        seen=rate_of(alarms[:, 0]) if setup.drop else None,
         dropped_by=sum(falls) / gates if setup.drop else None,
     )
 
@@ -168,7 +168,8 @@ def _nights(setup: Setup, chances: Floats, rng: np.random.Generator) -> tuple[In
     return passed * (scale // np.maximum(runs, 1)), runs > 0
 
 
-def _rate(hits: Bools) -> Rate:
+def rate_of(hits: Bools) -> Rate:
+    """The share of independent simulations that were hits."""
     from scipy.stats import binomtest
 
     found = binomtest(int(hits.sum()), len(hits))

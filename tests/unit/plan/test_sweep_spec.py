@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.errors import InputError
+from orchestrator.plan.runs import adaptive, fewest, most
 from orchestrator.plan.spec import LimitSpec, SweepSpec, load_spec, sweep_id
 
 FREE = Path(__file__).parents[3] / "sweeps" / "free.yaml"
@@ -331,3 +332,36 @@ def test_a_scripted_model_has_no_settings(tmp_path):
     text = "name: m\nclis: [aider]\ntasks: [a/b]\nmodels: [{id: embedded/idle, settings: {seed: 1}}]\n"
     with pytest.raises(InputError, match="an embedded model has no settings"):
         load(tmp_path, text)
+
+
+def test_runs_may_go_on_until_the_ranking_is_decided(tmp_path):
+    spec = load(tmp_path, GOOD + "runs: {min: 2, max: 12, until: ranking}\n").spec
+    assert (adaptive(spec.runs), fewest(spec.runs), most(spec.runs)) == (spec.runs, 2, 12)
+    assert SweepSpec.of_data(spec.model_dump(mode="json")) == spec
+    fixed = load(tmp_path, GOOD + "runs: 3\n").spec.runs
+    assert (adaptive(fixed), fewest(fixed), most(fixed)) == (None, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("runs", "column", "said"),
+    [
+        ("{min: 5, max: 3, until: ranking}", 7, "runs: min 5 is above max 3; exchange them"),
+        ("{min: 1, max: 3, until: ranking}", 13, "runs.min: 1 is below 2: chance shows from the second run"),
+        (
+            "{min: 2, max: 3, until: rankng}",
+            31,
+            "runs.until: 'rankng' is nothing that runs go on until; did you",
+        ),
+        ("{min: 2, max: 3}", 7, "the key 'runs.until' is missing (add until: …)"),
+        ("{min: 2, maxx: 3, until: ranking}", 16, "unknown key 'runs.maxx' (did you mean 'max'?)"),
+        ("{min: 2, max: 12.5, until: ranking}", 21, "runs.max: input should be a valid integer"),
+        ("{min: 2, max: 1001, until: ranking}", 21, "runs.max: input should be less than or equal to 1000"),
+        ("0", 7, "runs: input should be greater than or equal to 1"),
+        ("many", 7, "runs: input should be a valid integer"),
+        ("[2, 12]", 7, "runs: input should be a valid integer"),
+    ],
+)
+def test_runs_that_cannot_be_are_told_with_their_place(tmp_path, runs, column, said):
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, GOOD + f"runs: {runs}\n")
+    assert f"sweep.yaml:9:{column}: {said}" in str(caught.value)

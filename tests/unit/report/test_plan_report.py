@@ -53,3 +53,41 @@ def test_the_same_as_json(capsys):
     data = json.loads(capsys.readouterr().out)
     assert [cell["cell_id"] for cell in data["cells"]] == [cell.cell_id for cell in plan.plan.cells]
     assert len(data["skipped"]) == 2
+
+
+ADAPTIVE = SPEC | {
+    "clis": ["opencode", "noop", "oracle"],
+    "models": ["embedded/reference"],
+    "runs": {"min": 2, "max": 12, "until": "ranking"},
+}
+
+
+def test_adaptive_runs_say_how_many_cells_they_may_come_to(capsys):
+    plan = Matrix.of(SweepSpec.of_data(ADAPTIVE), "try-1")
+    assert {cell.key.run for cell in plan.plan.cells} == {1, 2}
+    print_plan(plan, as_json=False)
+    text = capsys.readouterr().out
+    # The scripted model runs twice, the two baselines may run twelve times.
+    assert "runs: 2 to 12, until the ranking is decided: 6 to 26 cells\n" in text
+    assert "no pair can be told apart" not in text
+    print_plan(plan, as_json=True)
+    runs = json.loads(capsys.readouterr().out)["runs"]
+    assert runs == {
+        "min": 2,
+        "max": 12,
+        "until": "ranking",
+        "cells_min": 6,
+        "cells_max": 26,
+        "decided_earliest": 9,
+    }
+
+
+def test_a_plan_says_where_adaptive_runs_can_tell_nothing(capsys):
+    few = ADAPTIVE | {"runs": {"min": 2, "max": 5, "until": "ranking"}}
+    print_plan(Matrix.of(SweepSpec.of_data(few), "try-1"), as_json=False)
+    assert "with so few tasks no pair can be told apart before 9 runs" in capsys.readouterr().out
+    alone = ADAPTIVE | {"clis": ["opencode"]}
+    print_plan(Matrix.of(SweepSpec.of_data(alone), "try-1"), as_json=False)
+    text = capsys.readouterr().out
+    assert "2 to 2 cells" in text
+    assert "no two contestants are ranked: each has the fewest runs" in text
