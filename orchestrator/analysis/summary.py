@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from orchestrator.analysis.cells import (
     KINDS,
+    NO_CONDITION,
     Cell,
     Kind,
     Named,
