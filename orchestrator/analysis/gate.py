@@ -233,11 +233,12 @@ def _not_compared(
     """What one side has and the other has not planned, and tasks whose files changed."""
     if not nights:
         return []
-    here = {_pair_of(key) for key in candidate.planned} | {_pair_of(_key(it)) for it in candidate.not_run}
+    planned = {_pair_of(key) for key in candidate.planned}
+    here = planned | {_pair_of(_key(it)) for it in candidate.not_run}
     there = {_pair(cell) for cells in before for cell in cells}
     changed = _renamed(cell.task for cells in (*before, now) for cell in cells)
     said = [
-        ("planned tonight, not in the baseline", here - there),
+        ("planned tonight, not in the baseline", planned - there),
         ("in the baseline, not planned tonight", there - here),
         ("tasks whose files changed, so not compared", changed),
     ]

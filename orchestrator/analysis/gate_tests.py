@@ -15,7 +15,8 @@ import numpy as np
 from orchestrator.analysis.cells import Cell
 from orchestrator.analysis.units import VALUES
 from orchestrator.stats.many import holm
-from orchestrator.stats.paired import MIN_TASKS, difference_interval, paired_bootstrap
+from orchestrator.stats.paired import MIN_TASKS, difference_interval
+from orchestrator.stats.rates import cluster_bootstrap
 from orchestrator.stats.rotation import (
     Bools,
     Floats,
@@ -207,9 +208,8 @@ class _Table:
             return None
         if self.limit is None:
             return difference_interval((last - earlier).tolist())
-        ones = np.ones(len(self.tasks))
-        found = paired_bootstrap(np.stack([earlier, ones], 1), np.stack([last, ones], 1), "difference")
-        return None if found is None else (math.exp(found.low), math.exp(found.high))
+        [[low, high]] = cluster_bootstrap((last - earlier)[:, None], np.ones((len(self.tasks), 1))).tolist()
+        return math.exp(low), math.exp(high)
 
     def _detectable(self, level: float) -> float | None:
         if self.limit is not None:

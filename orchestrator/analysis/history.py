@@ -212,7 +212,7 @@ def _shift(
     ]
     found = step([level for _, level in levels])
     if found is None:
-        return None, f"{len(levels)} nights, of {MIN_NIGHTS} that a test needs"
+        return None, f"fewer than {MIN_NIGHTS} nights with a result"
     since = nights[levels[found.at][0]]
     return Shift(since, found.before, found.after, found.p, 1.0, False, changed.get(since, ())), None
 

@@ -1,7 +1,7 @@
 """The `cab` command. Each verb group is a module of its own, imported only when it is called.
 
-Exit codes: 0 all went well; 1 some cell ended in infra_error or verify_error, or some image was not built;
-2 bad input or something is missing on the machine; 130 interrupted.
+Exit codes: 0 all went well; 1 some cell ended in infra_error or verify_error, some image was not built, or a
+gate failed; 2 bad input or something is missing on the machine; 130 interrupted.
 """
 
 from __future__ import annotations

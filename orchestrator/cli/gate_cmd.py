@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from orchestrator.cli import complete
 from orchestrator.cli.options import json_option, results_option
 
 if TYPE_CHECKING:
@@ -23,10 +24,17 @@ _file = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
     multiple=True,
     required=True,
     metavar="SWEEP|DIR|last-good[:N]",
+    shell_complete=complete.sweeps,
     help="What to compare with: a sweep, a directory of one or of several, or the last N nights that passed; "
     "may be given again.",
 )
-@click.option("--candidate", required=True, metavar="SWEEP|DIR", help="The sweep that is judged.")
+@click.option(
+    "--candidate",
+    required=True,
+    metavar="SWEEP|DIR",
+    help="The sweep that is judged.",
+    shell_complete=complete.sweeps,
+)
 @click.option(
     "--alpha",
     type=click.FloatRange(0, 0.5, min_open=True),

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
+from orchestrator.cli import complete
 from orchestrator.cli.options import json_option, results_option
 
 
 @click.command()
-@click.argument("sweeps", metavar="[SWEEP|DIR]...", nargs=-1)
+@click.argument("sweeps", metavar="[SWEEP|DIR]...", nargs=-1, shell_complete=complete.sweeps)
 @click.option(
     "--last", type=click.IntRange(1), default=60, show_default=True, metavar="N", help="Nights at most."
 )

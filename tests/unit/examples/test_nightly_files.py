@@ -167,6 +167,7 @@ def test_the_report_step_shows_the_newest_sweep(machine: Machine, tmp_path: Path
     for night in ("nightly-20261127", "nightly-20261128"):
         (tmp_path / "results" / night).mkdir(parents=True)
         (tmp_path / "results" / night / "gate.md").write_text(f"## {night}\n")
+    env = {"GITHUB_STEP_SUMMARY": str(summary), "NIGHTLY_RESULTS": str(tmp_path / "results")}
     summary.unlink()
     machine.run(
         steps()["Report"], GITHUB_STEP_SUMMARY=str(summary), NIGHTLY_RESULTS=str(tmp_path / "results")
@@ -175,9 +176,7 @@ def test_the_report_step_shows_the_newest_sweep(machine: Machine, tmp_path: Path
     # Of a night without a verdict that of an older one is not shown.
     (tmp_path / "results" / "nightly-20261129").mkdir()
     summary.unlink()
-    machine.run(
-        steps()["Report"], GITHUB_STEP_SUMMARY=str(summary), NIGHTLY_RESULTS=str(tmp_path / "results")
-    )
+    machine.run(steps()["Report"], **env)
     assert summary.read_text() == shown.format(tmp_path / "results")
     assert set(steps()) == {"Set up", "Run", "Report"}
     assert steps()["Set up"] == "make setup"

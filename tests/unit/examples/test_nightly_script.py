@@ -71,8 +71,8 @@ class Night:
     def run(
         self, verb: str, *codes: int, spec: str = "n.yaml", gates: tuple[int, ...] = (), **env: str
     ) -> tuple[int, str]:
-        """Exit code and stderr of a night on which cab ends with these codes, one after another; its gate with
-        `gates`, then with 0.
+        """Exit code and stderr of a night on which cab ends with these codes, one after another; its gate
+        with `gates`, then with 0.
         """
         (self.root / "codes").write_text("".join(f"{code}\n" for code in codes))
         (self.root / "gates").write_text("".join(f"{code}\n" for code in gates))

@@ -20,7 +20,7 @@ HOSTILE = (
 
 
 def failed(**given: str) -> Gate:
-    """A gate with a drop, a lost scripted cell, too little coverage, a pair without enough tasks and drift."""
+    """With a drop, a lost scripted cell, too little coverage, a pair of too few tasks and drift."""
     before = night(
         0,
         *(of(0, GOOD, model) for model in ("v/drops", "v/lost")),

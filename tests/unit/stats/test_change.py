@@ -1,4 +1,4 @@
-"""Changes of level and mixed results: exact where that can be checked, and seldom seen where there is nothing."""
+"""Changes of level and mixed results: exact where that can be checked, seldom seen where nothing is."""
 
 from __future__ import annotations
 
