@@ -15,7 +15,8 @@ from xml.sax.saxutils import escape, quoteattr
 from orchestrator.export.cells import Cell, cells_of
 from orchestrator.run.outcome import TABLE, with_cause
 from orchestrator.store.cells import CellStore
-from orchestrator.store.record import SweepRecord
+from orchestrator.store.preflight import incompatible_cells
+from orchestrator.store.record import SkippedCell, SweepRecord
 
 TESTS_NAMED = 20
 """Failed hidden tests that a case names."""
@@ -59,16 +60,17 @@ def junit(stores: Sequence[CellStore]) -> Iterator[bytes]:
     """The report of chosen sweeps, piece by piece. One sweep's cases are in memory at a time."""
     yield b'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="cab">\n'
     for store in stores:
-        for suite in suites_of(store.sweep(), cells_of([store])):
+        sweep = store.sweep()
+        for suite in suites_of(sweep, cells_of([store]), (*sweep.skipped, *incompatible_cells(store))):
             yield from _suite(suite)
     yield b"</testsuites>\n"
 
 
-def suites_of(sweep: SweepRecord, cells: Iterable[Cell]) -> list[Suite]:
+def suites_of(sweep: SweepRecord, cells: Iterable[Cell], skipped: Iterable[SkippedCell]) -> list[Suite]:
     """The suites of one sweep: by claim and methodology version; cells that did not run come last."""
     suites: dict[tuple[str, str], Suite] = {}
     left = dict.fromkeys(sweep.order, "not finished")
-    left |= {one.cell_id: one.reason for one in sweep.skipped}
+    left |= {one.cell_id: one.reason for one in skipped}
     for cell in cells:
         claim, version = cell.entry.claim, cell.entry.methodology_version
         properties = [("sweep_id", sweep.sweep_id), ("claim", claim), ("methodology_version", version)]

@@ -111,7 +111,7 @@ def send(cells: Iterable[Cell]) -> int:
                 raise EnvironmentFault(
                     f"the collector did not take the spans of {cell.entry.cell_id}; it took {sent} before",
                     place="OTEL_EXPORTER_OTLP_ENDPOINT",
-                    mend="see that it runs, then give the same command again: spans keep their ids",
+                    mend="see that it runs, then give the same command again",
                 )
             sent += len(spans)
     finally:
