@@ -246,5 +246,5 @@ def _share(source: Source, page: str, record: CellRecord) -> dict[str, str]:
         "alt": said,
         "markdown": f"[![{said}]({badge})]({target})",
         "html": f'<a href="{target}"><img src="{badge}" alt="{said}" height="20"></a>',
-        "iframe": f'<iframe src="{card}" title="{said}" width="420" height="220" loading="lazy"></iframe>',
+        "iframe": f'<iframe src="{card}" title="{said}" width="420" height="170" loading="lazy"></iframe>',
     }
