@@ -74,7 +74,7 @@ def pages(source: Source) -> Iterator[Page | File]:
         files = {name: f"{folder}/{PUBLISHED_AS[name]}" for name in PUBLISHED_AS if name in names}
         inputs = (sha256, neighbours.digest(sweep_id, key), again.adapter_digest(cli), lock, *sorted(files))
         context = partial(_context, source, directory, files, neighbours, sha256)
-        yield Page(links.cell_page(sweep_id, key), "cell.html", context, inputs)
+        yield Page(links.cell_page(sweep_id, key), "cell.html", context, inputs, apart=True)
         for name, path in files.items():
             yield File(path, directory / name, (sha256, name))
         if CAST in names:
@@ -246,5 +246,5 @@ def _share(source: Source, page: str, record: CellRecord) -> dict[str, str]:
         "alt": said,
         "markdown": f"[![{said}]({badge})]({target})",
         "html": f'<a href="{target}"><img src="{badge}" alt="{said}" height="20"></a>',
-        "iframe": f'<iframe src="{card}" title="{said}" width="420" height="220" loading="lazy"></iframe>',
+        "iframe": f'<iframe src="{card}" title="{said}" width="420" height="170" loading="lazy"></iframe>',
     }
