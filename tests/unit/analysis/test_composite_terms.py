@@ -20,7 +20,12 @@ from scorers.evidence import (
 from scorers.score import score
 
 FACTS = TaskFacts(
-    task="polyglot/sum", category="polyglot", language="python", ref_tokens=100, ref_active_s=5.0, ref_diff_lines=4
+    task="polyglot/sum",
+    category="polyglot",
+    language="python",
+    ref_tokens=100,
+    ref_active_s=5.0,
+    ref_diff_lines=4,
 )
 
 
