@@ -46,10 +46,6 @@ def _bare_seconds(value: float | None) -> str:
     return render.DASH if value is None else f"{value:.1f}"
 
 
-def _three(value: float | None) -> str:
-    return render.DASH if value is None else f"{value:.3f}"
-
-
 def _bare_dollars(value: float | None) -> str:
     return render.dollars(value).removeprefix("$")
 
@@ -72,8 +68,8 @@ AXES = {
         Axis(
             *("composite", "composite cab-1", "cab-1", "higher"),
             lambda line: line.composite,
-            _three,
-            _three,
+            render.number,
+            render.number,
             lambda line: line.composite_bounds,
             (0.0, 1.0),
         ),
@@ -95,8 +91,8 @@ AXES = {
         Axis(
             *("blast", "blast radius, agent's lines", "blast", "lower"),
             lambda line: line.blast,
-            _three,
-            _three,
+            render.number,
+            render.number,
             None,
             (0.0, 1.0),
         ),

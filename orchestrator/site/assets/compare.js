@@ -195,7 +195,8 @@
   }
 
   const sum = (values) => values.reduce((total, value) => total + value, 0);
-  const percent = (share) => (share === null || Number.isNaN(share) ? "–" : `${(100 * share).toFixed(1)} %`);
+  const percent = (share) => (share === null || Number.isNaN(share) ? "–"
+    : share === 0 || share === 1 ? `${100 * share} %` : `${(100 * share).toFixed(1)} %`);
   const points = (share) => `${(100 * share).toFixed(1)} points`;
   const signed = (share) => `${share > 0 ? "+" : share < 0 ? "−" : ""}${Math.abs(100 * share).toFixed(1)}`;
   const many = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;

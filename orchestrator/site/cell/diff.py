@@ -146,7 +146,7 @@ def _lexer(suffix: str) -> Lexer | None:
 
 @lru_cache(maxsize=1024)
 def _class(token: _TokenType) -> str:
-    from pygments.token import Comment, Keyword, Name, Number, String
+    from pygments.token import Comment, Keyword, Name, Number, String, is_token_subtype
 
     for kind, name in (
         (Comment, "c"),
@@ -156,6 +156,6 @@ def _class(token: _TokenType) -> str:
         (Name.Function, "f"),
         (Name.Class, "f"),
     ):
-        if token in kind:
+        if is_token_subtype(token, kind):
             return name
     return ""

@@ -142,7 +142,8 @@ def _lanes(shown: Sequence[Mapping[str, Any]]) -> tuple[list[int], list[Lane]]:
         free = min(free, MAX_LANES - 1)
         ends[free] = max(ends[free], span["end_unix_ns"])
         places.append((name, free))
-    first, lanes = {}, []
+    first: dict[str, int] = {}
+    lanes: list[Lane] = []
     for name in _LANES:
         first[name] = len(lanes)
         lanes += [Lane(name if at == 0 else "") for at in range(len(until.get(name, ())))]

@@ -46,7 +46,8 @@ def pages(source: Source) -> Iterator[Page | File]:
     chosen = _chosen(source)
     context = partial(_context, chosen)
     yield Page(links.GALLERY, "gallery.html", context, tuple(one.record_sha256 for one in chosen))
-    yield from player_files()
+    if chosen:
+        yield from player_files()
 
 
 def _chosen(source: Source) -> list[_Shown]:
@@ -58,14 +59,14 @@ def _chosen(source: Source) -> list[_Shown]:
     )
     amounts: dict[tuple[str, bool], int] = {}
     chosen = []
-    for row in frame.select(_COLUMNS).iter_rows():
-        key, pipeline = source.key(row[0]), row[2] == "pipeline_only"
+    for row in frame.select(_COLUMNS).iter_rows(named=True):
+        key, pipeline = source.key(row["cell_id"]), row["claim"] == "pipeline_only"
         if amounts.get((key.cli, pipeline), 0) >= MOST:
             continue
-        directory = source.cell_dir(row[0])
+        directory = source.cell_dir(row["cell_id"])
         if _has_recording(directory):
             amounts[key.cli, pipeline] = amounts.get((key.cli, pipeline), 0) + 1
-            chosen.append(_Shown(*row, key, directory))
+            chosen.append(_Shown(**row, key=key, directory=directory))
     return chosen
 
 

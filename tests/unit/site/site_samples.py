@@ -115,9 +115,9 @@ MODELS = ("openai/gpt:1", "qwen/q3")
 
 
 def small(folder: Path) -> Path:
-    """Two CLIs and two models on three tasks, and a scripted model beside them."""
-    real = matrix("free-1", CLIS, MODELS, TASKS)
+    """Two CLIs with a model on two tasks, and a scripted model beside them."""
+    real = matrix("free-1", CLIS, MODELS[:1], TASKS[1:])
     scripted = matrix(
-        "free-1", CLIS, ("embedded/reference",), TASKS, claim="pipeline_only", cost_usd=None, passed=1.0
+        "free-1", CLIS[:1], ("embedded/reference",), TASKS[:1], claim="pipeline_only", cost_usd=None
     )
     return results(folder, "free-1", [*real, *scripted])

@@ -16,6 +16,7 @@ from orchestrator.errors import InputError, StoreError
 from orchestrator.site import build as building
 from orchestrator.site.build import MANIFEST, build
 from orchestrator.site.output import File, Page, data_script
+from orchestrator.site.pages import leaderboard
 from orchestrator.site.source import Source
 
 
@@ -144,12 +145,14 @@ def test_a_build_cut_short_is_made_good(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_change_of_the_code_makes_every_page_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given, out = [small(tmp_path / "results")], tmp_path / "site"
-    build(given, out)
+    outputs = (File("copied.txt", b"as it is"), File("made.txt", lambda: b"by code", ("1",)))
+    monkeypatch.setattr(building, "MODULES", (leaderboard, module_of(*outputs)))
+    first = build(given, out)
     monkeypatch.setattr(building, "code_digest", lambda: "another")
     again = build(given, out)
-    # What is copied as it is depends on no code.
-    assert again.kept == len(list((out / "assets").iterdir())) + len([".nojekyll"])
-    assert again.written == len(files(out)) - again.kept - len([MANIFEST])
+    data = list((out / "data").rglob("*.js"))
+    assert again.written == len(["index.html", "made.txt", *data])
+    assert again.written + again.kept == first.written
 
 
 def test_a_file_that_is_gone_is_made_again(tmp_path: Path) -> None:
@@ -219,7 +222,7 @@ def test_two_sweeps_of_one_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="two sweeps are called free-1"):
         build([small(tmp_path / "a"), small(tmp_path / "b")], tmp_path / "site")
     # The same one given twice is no other.
-    assert len(Source.read([tmp_path / "a", tmp_path / "a" / "free-1"]).frame) == 18
+    assert len(Source.read([tmp_path / "a", tmp_path / "a" / "free-1"]).frame) == 5
 
 
 def test_no_cells_are_told(tmp_path: Path) -> None:
