@@ -55,13 +55,15 @@ format: ## put into the house style
 bench-peers: setup
 	@scripts/bench-peers.sh
 
-bench: bench-peers ## cab against its floor, its gateway against its floor and its peers
+bench: bench-peers ## cab, its gateway and its site against their floors and peers
 	$(BIN)/python scripts/bench.py
 	$(BIN)/python scripts/bench_gateway.py
+	$(BIN)/python scripts/bench_site.py
 
 bench-docs: bench-peers ## the same, written into docs/speed*.md
 	$(BIN)/python scripts/bench.py --runs 15 --write docs/speed.md
 	$(BIN)/python scripts/bench_gateway.py --write docs/speed-gateway.md
+	$(BIN)/python scripts/bench_site.py --write docs/speed-site.md
 
 soak: setup ## the gateway's memory over 100,000 calls, some minutes
 	$(BIN)/python scripts/bench_gateway.py --soak 100000

@@ -74,7 +74,7 @@ def pages(source: Source) -> Iterator[Page | File]:
         files = {name: f"{folder}/{PUBLISHED_AS[name]}" for name in PUBLISHED_AS if name in names}
         inputs = (sha256, neighbours.digest(sweep_id, key), again.adapter_digest(cli), lock, *sorted(files))
         context = partial(_context, source, directory, files, neighbours, sha256)
-        yield Page(links.cell_page(sweep_id, key), "cell.html", context, inputs, apart=True)
+        yield Page(links.cell_page(sweep_id, key), "cell.html", context, inputs)
         for name, path in files.items():
             yield File(path, directory / name, (sha256, name))
         if CAST in names:
