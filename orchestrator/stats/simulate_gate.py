@@ -86,7 +86,7 @@ def study(setup: Setup, gates: int, seed: int) -> Study:
     unchanged = alarms[:, 1:] if setup.drop else alarms
     return Study(
         setup=setup,
-        false_alarms=rate_of(unchanged.any(axis=1)),
+        false_alarms=rate_of(np.asarray(unchanged.any(axis=1))),
         seen=rate_of(alarms[:, 0]) if setup.drop else None,
         dropped_by=sum(falls) / gates if setup.drop else None,
     )
