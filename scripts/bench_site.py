@@ -77,7 +77,7 @@ def command(*words: str | Path) -> Callable[[], None]:
 
 
 def floor_of_build(results: Path, site: Path, out: Path) -> Callable[[], None]:
-    """Read every file of every cell but the conversations, and write the files of a site, and do no more."""
+    """Read every file of a cell but its conversations, and write the files of a site, and no more."""
     sizes = [(path.relative_to(site), path.stat().st_size) for path in site.rglob("*") if path.is_file()]
     block = b"x" * max(size for _, size in sizes)
 
