@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from orchestrator.analysis.terms import AXES, explain
+from orchestrator.analysis.explain import AXES, explain
 from orchestrator.paths import IMAGES_LOCK
 from orchestrator.report.verdict import imported_verdict, verdict
 from orchestrator.run.outcome import TABLE, with_cause
@@ -138,7 +138,7 @@ def _context(
         "contents": [it for it in CONTENTS if evidence is not None or it[0] not in OF_EVIDENCE],
         "axes": axes.axes(record.scores),
         "breakdown": list(axes.breakdown(record.scores)),
-        "composites": [it for axis in AXES if (it := explain(record.scores, stored.facts, axis))],
+        "composites": [it for name in AXES if (it := explain(record.scores, name, stored.facts)).summands],
         "no_composite": _no_composite(record),
         "imported": imported is not None,
         "printed": imported,
