@@ -4,7 +4,7 @@ rates of a part, and grids of what passed.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -17,6 +17,7 @@ from orchestrator.run.outcome import with_cause
 from orchestrator.site import links
 from orchestrator.site.source import Source
 from orchestrator.store.names import NO_STACK
+from scorers import METHODOLOGY_VERSION
 
 State = Literal["passed", "failed", "mixed", "void", "uncounted"]
 
@@ -44,11 +45,16 @@ class Part:
 
     @property
     def claim(self) -> str:
-        """The level of the banner that stands over it."""
+        """The level of the banner that stands over it: one that all of its cells have."""
         if self.kind != "result":
             return "pipeline_only"
-        claims = {cell.claim for unit in self.units for cell in unit.cells}
-        return next((claim for claim in ("imported", "provisional") if claim in claims), "citable")
+        [claim, *others] = self.claims
+        return "citable" if others else claim
+
+    @property
+    def claims(self) -> Counter[str]:
+        """How many of its cells have each claim."""
+        return Counter(cell.claim for unit in self.units for cell in unit.cells)
 
     def table(self, by: By) -> Table:
         """The rates of these units alone."""
@@ -83,11 +89,11 @@ class Grid:
 
 
 def parts(units: Iterable[Unit]) -> list[Part]:
-    """Units by kind and methodology, results of models first."""
+    """Units by kind and methodology: results of models first, of this cab's methodology before others."""
     found: dict[tuple[Kind, str], list[Unit]] = defaultdict(list)
     for unit in units:
         found[unit.first.kind, unit.first.methodology].append(unit)
-    order = sorted(found, key=lambda key: (KINDS.index(key[0]), key[1]))
+    order = sorted(found, key=lambda key: (KINDS.index(key[0]), key[1] != METHODOLOGY_VERSION, key[1]))
     return [Part(kind, methodology, tuple(found[kind, methodology])) for kind, methodology in order]
 
 
@@ -149,7 +155,7 @@ def outcome_of(cell: Cell) -> str:
 
 def task_head(unit: Unit) -> Head:
     """A task as the head of a row. Of several contents of one name each has its own row, and one page."""
-    return Head(unit.first.task, links.task_page(_bare(unit.first.task)))
+    return Head(unit.first.task, links.task_page(unit.first.task))
 
 
 def cli_head(unit: Unit) -> Head:
@@ -158,11 +164,6 @@ def cli_head(unit: Unit) -> Head:
 
 def model_head(unit: Unit) -> Head:
     return Head(unit.first.model, links.model_page(unit.first.model))
-
-
-def _bare(task: str) -> str:
-    """A task's name without the digest that tells its contents apart."""
-    return task.partition(" (")[0]
 
 
 def _box(unit: Unit, source: Source) -> Box:
@@ -247,7 +248,7 @@ def by_category(part: Part) -> Rates:
 
 
 def by_task(part: Part) -> Rates:
-    rows = [(Head(line.name, links.task_page(_bare(line.name))), line) for line in part.table("task").lines]
+    rows = [(Head(line.name, links.task_page(line.name)), line) for line in part.table("task").lines]
     return Rates(f"tasks-{part.id}", "On each task", "task", tuple(rows))
 
 

@@ -25,6 +25,7 @@ GROUPS = {
     "axis": "What was measured",
     "rate": "Rates and their uncertainty",
     "outcome": "What happened to a cell",
+    "call": "Calls, spans and changes",
     "compare": "Comparisons",
     "evidence": "Evidence and its identity",
 }

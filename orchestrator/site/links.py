@@ -53,9 +53,15 @@ def pair_page(contestant: str, model: str) -> str:
 
 
 def task_page(task: str) -> str:
-    """The page of a task: in its category's folder."""
-    _, _, name = task.partition("/")
+    """The page of a task, whichever of its contents is named: in its category's folder."""
+    _, _, name = bare_task(task).partition("/")
     return f"task/{slug(category_of(task))}/{slug(name or task)}.html"
+
+
+def bare_task(task: str) -> str:
+    """A task's name without the digest that tells its contents apart."""
+    versioned = _VERSIONED.fullmatch(task)
+    return versioned[1] if versioned else task
 
 
 def category_page(category: str) -> str:

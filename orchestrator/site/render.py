@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Mapping
+from html import unescape
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2.bccache import Bucket, BytecodeCache
 from jinja2.runtime import Context
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from orchestrator.site import glossary, links, words
 from orchestrator.site.links import root_of, url
@@ -23,8 +25,28 @@ _UNSAFE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
 )
 
+_HEAD = re.compile('<th scope="col"([^>]*)>([^<]+)</th>')
+
 LIBRARIES = ("jinja2", "markdown-it-py", "pygments")
 """Libraries whose version decides bytes of pages."""
+
+
+class _Compiled(BytecodeCache):
+    """Templates that this process has compiled: that takes longer than all else of a small site."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[str, bytes]] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        checksum, code = self._known.get(bucket.key, ("", b""))
+        if checksum == bucket.checksum:
+            bucket.bytecode_from_string(code)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._known[bucket.key] = bucket.checksum, bucket.bytecode_to_string()
+
+
+_COMPILED = _Compiled()
 
 
 def environment(site: Mapping[str, Any], made: Container[str]) -> Environment:
@@ -34,6 +56,7 @@ def environment(site: Mapping[str, Any], made: Container[str]) -> Environment:
     """
     env = Environment(
         loader=FileSystemLoader(TEMPLATES),
+        bytecode_cache=_COMPILED,
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -58,7 +81,18 @@ def render(env: Environment, path: str, template: str, context: Mapping[str, Any
     place = {"path": path, "root": root_of(path)}
     macros = env.get_template("macros.html").make_module(place)
     text = env.get_template(template).render(context, **place, ui=macros)
-    return text.encode("utf-8")
+    return _HEAD.sub(_with_tooltip, text).encode("utf-8")
+
+
+def _with_tooltip(head: re.Match[str]) -> str:
+    """A head of a column with the glossary's sentence for it, where it has one. `pass, 95 % interval` is told
+    as pass is.
+    """
+    attributes, word = head.groups()
+    term = glossary.find(unescape(word)) or glossary.find(unescape(word).partition(", ")[0])
+    if term is None or "title=" in attributes:
+        return head[0]
+    return f'<th scope="col"{attributes} title="{escape(term.text)}">{word}</th>'
 
 
 def library_versions() -> tuple[str, ...]:

@@ -7,6 +7,7 @@ where it stands.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import PurePosixPath
@@ -23,16 +24,12 @@ from orchestrator.site.source import Source
 from scorers import METHODOLOGY_VERSION
 from scorers.integrity import RULES_VERSION
 
-PLACES = {
-    "methodology": links.METHODOLOGY,
-    "appeals": links.APPEALS,
-    **{name: links.document_page(name) for name in ("outcomes", "preflight", "published", "replay")},
-}
-"""The documents that the site shows, by the name of their file, and where."""
+FIRST = {"methodology": links.METHODOLOGY, "appeals": links.APPEALS}
+_LINK = re.compile(r"\]\(([\w-]+)\.md[#)]")
 
 
 def pages(source: Source) -> Iterator[Page]:
-    for name, place in PLACES.items():
+    for name, place in places().items():
         raw = (DOCS / f"{name}.md").read_bytes()
         digest = hashlib.sha256(raw).hexdigest()
         text = raw.decode("utf-8")
@@ -43,8 +40,16 @@ def pages(source: Source) -> Iterator[Page]:
             yield Page(place, "document.html", partial(_document, name, text), (digest,))
 
 
+def places() -> dict[str, str]:
+    """The documents that the site shows, by the name of their file, and where: the methodology, how to
+    appeal, and what these two lead to.
+    """
+    led_to = {name for first in FIRST for name in _LINK.findall((DOCS / f"{first}.md").read_text("utf-8"))}
+    return FIRST | {name: links.document_page(name) for name in sorted(led_to - FIRST.keys())}
+
+
 def _document(name: str, text: str) -> dict[str, Any]:
-    return {"document": render(text, _link_from(PLACES[name]))}
+    return {"document": render(text, _link_from(name))}
 
 
 def _methodology(source: Source, text: str) -> dict[str, Any]:
@@ -79,14 +84,15 @@ def versions(source: Source) -> list[dict[str, Any]]:
     return found
 
 
-def _link_from(place: str) -> LinkTo:
+def _link_from(name: str) -> LinkTo:
     """Links of a document to another document, as seen from its page; a link within it stays."""
+    known = places()
 
     def link_to(target: str) -> str | None:
         file, mark, anchor = target.partition("#")
         if not file:
             return target
-        other = PLACES.get(PurePosixPath(file).stem) if "/" not in file else None
-        return None if other is None else f"{links.root_of(place)}{links.url(other)}{mark}{anchor}"
+        other = known.get(PurePosixPath(file).stem) if "/" not in file else None
+        return None if other is None else f"{links.root_of(known[name])}{links.url(other)}{mark}{anchor}"
 
     return link_to

@@ -89,7 +89,7 @@ def _builds(source: Source, model: str) -> list[Build]:
 
 def _asked(source: Source, sweep: SweepRecord, model: str) -> Asked:
     spec: Any = sweep.spec or {}
-    entry = next((it for it in spec.get("models", ()) if it["id"] == model), {})
+    entry: Mapping[str, Any] = next((it for it in spec.get("models", ()) if it["id"] == model), {})
     endpoint = spec.get("endpoints", {}).get(entry.get("endpoint") or "")
     return Asked(
         sweep=sweep.sweep_id,

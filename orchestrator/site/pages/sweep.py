@@ -62,6 +62,7 @@ def _context(source: Source, sweep: SweepRecord, cells: pl.DataFrame) -> dict[st
     refused = incompatible_cells(store)
     return {
         "sweep": sweep,
+        "description": str((sweep.spec or {}).get("description") or ""),
         "spec": None if sweep.spec is None else json.dumps(_without_nulls(sweep.spec), indent=1),
         "planned": len(sweep.order),
         "finished": len(cells),

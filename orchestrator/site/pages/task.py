@@ -22,7 +22,7 @@ def pages(source: Source) -> Iterator[Page]:
     known = set(list_tasks(TASKS))
     of: dict[str, list[Unit]] = defaultdict(list)
     for unit in source.units:
-        of[unit.first.row.task.partition(" (")[0]].append(unit)
+        of[links.bare_task(unit.first.task)].append(unit)
     for name, units in sorted(of.items()):
         task = _task(name) if name in known else None
         context = partial(_context, source, name, units, task)
