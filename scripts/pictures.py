@@ -1,7 +1,7 @@
 """Makes the pictures of docs/img from the site of real results: `make pictures`.
 
 The results are those of sweeps that ran on this machine, by default all below `results`. Each picture is taken
-by chromium (scripts/browser.sh), driven as the tests of the site drive it.
+in chromium (scripts/browser.sh), driven as the tests of the site drive it.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ MOST_BYTES = 150_000
 
 @dataclass(frozen=True)
 class Picture:
-    """A page in a window. `element`, where given, is what the picture begins at."""
+    """A page in a window, which begins with the section of `element` where one is given."""
 
     name: str
     page: str
     scheme: Literal["light", "dark"] = "light"
-    width: int = 1180
+    width: int = 1280
     height: int = 720
     element: str = ""
     phone: bool = False
 
 
 PICTURES = (
-    Picture("leaderboard-light", "index.html"),
-    Picture("leaderboard-dark", "index.html", scheme="dark"),
-    Picture("matrix", "matrix.html", height=560),
+    Picture("leaderboard-light", "index.html", element="table.board >> nth=-1"),
+    Picture("leaderboard-dark", "index.html", scheme="dark", element="table.board >> nth=-1"),
+    Picture("matrix", "matrix.html", height=680, element="table.matrix >> nth=-1"),
     Picture("cell", "cell/*/*/*/*/run1.html"),
     Picture("cell-replay", "cell/*/*/*/*/run1.html", element="#trace"),
     Picture("phone", "cell/*/*/*/*/run1.html", width=390, height=780, phone=True),
@@ -63,7 +63,7 @@ def take(browser: Browser, site: Path, picture: Picture) -> bytes:
     page = context.new_page()
     page.goto(found[0].as_uri())
     if picture.element:
-        page.locator(picture.element).evaluate("it => it.scrollIntoView()")
+        page.locator(picture.element).evaluate("it => it.closest('section').scrollIntoView()")
     raw = page.screenshot(animations="disabled")
     context.close()
     if len(raw) > MOST_BYTES:
