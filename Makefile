@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 
-.PHONY: help setup registry browser fleet sweep sweep-fleet test test-unit test-fleet images-docs statistics-docs lint types format bench bench-docs bench-peers soak clean
+.PHONY: help setup registry browser pictures fleet sweep sweep-fleet test test-unit test-fleet images-docs statistics-docs lint types format bench bench-docs bench-peers soak clean
 
 help: ## list these
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ registry:
 
 browser:
 	@scripts/browser.sh
+
+pictures: browser ## docs/img, from a site of the sweeps in results/
+	$(BIN)/python scripts/pictures.py
 
 images-docs: ## the table of docs/images.md, from images.lock and the folders
 	$(BIN)/python scripts/images_docs.py

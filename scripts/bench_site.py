@@ -77,7 +77,7 @@ def command(*words: str | Path) -> Callable[[], None]:
 
 
 def floor_of_build(results: Path, site: Path, out: Path) -> Callable[[], None]:
-    """Read every file of every cell but the conversations, and write the files of a site, and do no more."""
+    """Read every file of a cell but its conversations, and write the files of a site, and no more."""
     sizes = [(path.relative_to(site), path.stat().st_size) for path in site.rglob("*") if path.is_file()]
     block = b"x" * max(size for _, size in sizes)
 
@@ -109,7 +109,7 @@ class _Loads(HTMLParser):
 
 
 def first_page_bytes(site: Path) -> int:
-    """The leaderboard with all that it loads, as stored: what crosses the wire where nothing is compressed."""
+    """The leaderboard with all that it loads: what crosses the wire where nothing is compressed."""
     index = site / "index.html"
     return sum(
         (site / path).stat().st_size for path in ("index.html", *_Loads(index.read_text("utf-8")).paths)
@@ -205,9 +205,8 @@ def markdown(rows: Sequence[Row], runs: int) -> str:
         + "\n".join(lines)
         + "\n\n"
         "The cells are made up by `scripts/generate_results.py`. The floor of a build reads what pages are\n"
-        "made of and writes as many files with as many bytes, with nothing in between. That of the others is\n"
-        "a process that reads the indexes. Bytes are those on the disk: a host that compresses sends a\n"
-        "fraction.\n"
+        "made of and writes as many files with as many bytes, and does no more. That of the others is a\n"
+        "process that reads the indexes. Bytes are those on the disk: a host that compresses sends fewer.\n"
     )
 
 

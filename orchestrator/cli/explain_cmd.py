@@ -11,7 +11,6 @@ from orchestrator.cli.cell_cmd import cell_argument
 from orchestrator.cli.options import Group, json_option, results_option
 
 FORMULAS = ("cab-1", "published-0.1")
-"""In the order of `analysis.terms.AXES`, which is not imported for the sake of a help text."""
 
 
 @click.group(cls=Group)
@@ -35,18 +34,14 @@ def composite(cell: str, formula: str, results: Path, as_json: bool) -> None:
 
     Exit code 1 when they do not.
     """
-    from orchestrator.analysis.terms import AXES
-    from orchestrator.analysis.terms import explain as terms_of
-    from orchestrator.report.explained import print_explained
+    from orchestrator.analysis.explain import explain as terms_of
+    from orchestrator.report.explained import print_explanation
     from orchestrator.store.cells import find_cell, read_cell
     from orchestrator.store.evidence import load_facts
 
     cell_dir = find_cell(results, cell)
     record = read_cell(cell_dir)
     facts = None if record.imported is not None else load_facts(cell_dir)
-    axis = AXES[FORMULAS.index(formula)]
-    said = terms_of(record.scores, facts, axis)
-    reasons = record.scores.get(axis, {}).get("reasons")
-    why = reasons.get("composite") if isinstance(reasons, dict) else None
-    print_explained(record.cell_id, formula, said or str(why or "the record holds none"), as_json=as_json)
-    sys.exit(1 if said is not None and said.agrees is False else 0)
+    said = terms_of(record.scores, formula, facts)
+    print_explanation(record.cell_id, said, as_json=as_json)
+    sys.exit(1 if said.holds is False else 0)
