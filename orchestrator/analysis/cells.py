@@ -30,6 +30,9 @@ ABOUT: dict[Kind, str] = {
 }
 """What each kind is, in the words for a table's heading."""
 
+NO_CONDITION = "none"
+"""How the condition of a cell is called that has none."""
+
 
 class Named(Protocol):
     """What says whose a cell is, finished or planned."""

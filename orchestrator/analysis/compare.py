@@ -25,13 +25,17 @@ from orchestrator.stats.paired import (
     MIN_TASKS,
     Contrast,
     Needed,
+    Sides,
     cohens_h,
     difference_interval,
     mcnemar,
     needed,
-    paired_contrast,
+    paired_contrasts,
     sign_flip,
     spread,
+)
+from orchestrator.stats.paired import (
+    Kind as Scale,
 )
 from orchestrator.stats.rates import cluster_bootstrap
 from orchestrator.store.names import NO_STACK
@@ -62,7 +66,7 @@ NO_UNIT = "no unit has a counted run on both sides"
 class _What:
     """A measure that is compared: by difference or by ratio, a mean or what is spent for each pass."""
 
-    kind: Literal["difference", "ratio"]
+    kind: Scale
     higher_is_better: bool
     value: str
     per_pass: bool = False
@@ -92,7 +96,7 @@ class Difference:
     """
 
     measure: str
-    kind: Literal["difference", "ratio"]
+    kind: Scale
     a: float | None
     b: float | None
     value: float | None
@@ -232,7 +236,6 @@ def _compared(name: Name, a: Mapping[Key, Unit], b: Mapping[Key, Unit]) -> Compa
     paired = list(tasks.values())
     runs = [[side[key].runs for key in keys] or [0] for side in (a, b)]
     pass_rate = _of_pass_rates(paired)
-    others = [_of_measure(measure, paired) for measure in MEASURES]
     kind, methodology, group = name
     return Comparison(
         name=group,
@@ -251,7 +254,7 @@ def _compared(name: Name, a: Mapping[Key, Unit], b: Mapping[Key, Unit]) -> Compa
         bounds_a=(groups[0].pass_rate.low, groups[0].pass_rate.high),
         bounds_b=(groups[1].pass_rate.low, groups[1].pass_rate.high),
         pass_rate=pass_rate,
-        others=tuple(others),
+        others=_of_measures(paired),
     )
 
 
@@ -321,35 +324,53 @@ def _variance(unit: Unit) -> float:
     return unit.passes * (unit.runs - unit.passes) / (unit.runs**2 * (unit.runs - 1))
 
 
-def _of_measure(measure: str, tasks: Sequence[Paired]) -> Difference:
-    what = MEASURES[measure]
+def _of_measures(tasks: Sequence[Paired]) -> tuple[Difference, ...]:
+    """All of `MEASURES`, resampled together."""
+    known: dict[str, Sides] = {}
+    found: dict[str, Difference] = {}
+    for measure, what in MEASURES.items():
+        sides = _sides(what, tasks)
+        if isinstance(sides, str):
+            found[measure] = _unknown(measure, what.kind, sides)
+        else:
+            known[measure] = sides
+    enough = len(tasks) >= MIN_TASKS
+    contrasts = paired_contrasts(list(known.values())) if enough else [None] * len(known)
+    for (measure, sides), contrast in zip(known.items(), contrasts, strict=True):
+        found[measure] = _of_measure(measure, sides, contrast)
+    return tuple(found[measure] for measure in MEASURES)
+
+
+def _sides(what: _What, tasks: Sequence[Paired]) -> Sides | str:
+    """What each task adds on either side, or why that is not known."""
     units = [unit for of in tasks for pair in of for unit in pair]
     if not units:
-        return _unknown(measure, what.kind, NO_UNIT)
+        return NO_UNIT
     if unknown := sum(unit.unknown[what.value] for unit in units):
-        counted = sum(unit.runs for unit in units)
-        return _unknown(measure, what.kind, f"not measured in {unknown} of {counted} counted cells")
+        return f"not measured in {unknown} of {sum(unit.runs for unit in units)} counted cells"
     a, b = (np.array([_sums([pair[side] for pair in of], what) for of in tasks]) for side in (0, 1))
-    if not (a[:, 1].any() and b[:, 1].any()):
-        return _unknown(measure, what.kind, "a side passed nothing")
+    return (a, b, what.kind) if a[:, 1].any() and b[:, 1].any() else "a side passed nothing"
+
+
+def _of_measure(measure: str, sides: Sides, found: Contrast | None) -> Difference:
+    a, b, kind = sides
     of_a, of_b = (float(side[:, 0].sum() / side[:, 1].sum()) for side in (a, b))
-    found = paired_contrast(a, b, what.kind) if len(tasks) >= MIN_TASKS else None
-    reason: str | None = FEW if len(tasks) < MIN_TASKS else NO_NUMBER
+    reason: str | None = FEW if len(a) < MIN_TASKS else NO_NUMBER
     if found:
         reason = ALL_ALIKE if found.low == found.high else None
     return Difference(
         measure=measure,
-        kind=what.kind,
+        kind=kind,
         a=of_a,
         b=of_b,
-        value=_contrast(of_a, of_b, what.kind),
+        value=_contrast(of_a, of_b, kind),
         low=found.low if found and not reason else None,
         high=found.high if found and not reason else None,
         method=SWAP if found else UNTESTED,
         p=found.p if found else None,
         p_adjusted=None,
         effect=None,
-        needed=_needed_of(found, what.kind, len(tasks)) if found and not reason else None,
+        needed=_needed_of(found, kind, len(a)) if found and not reason else None,
         verdict="not measured",
         reason=reason,
     )
@@ -363,20 +384,20 @@ def _sums(units: Sequence[Unit], what: _What) -> tuple[float, float]:
     return math.fsum(unit.means[what.value] or 0 for unit in units), below
 
 
-def _needed_of(found: Contrast, kind: Literal["difference", "ratio"], tasks: int) -> Needed:
+def _needed_of(found: Contrast, kind: Scale, tasks: int) -> Needed:
     """What it would take of tasks, by the spread of the resamples."""
     value = math.log(found.value) if kind == "ratio" else found.value
     it = needed(value, found.error**2 * tasks, tasks)
     return replace(it, detectable=math.exp(it.detectable)) if kind == "ratio" else it
 
 
-def _contrast(a: float, b: float, kind: Literal["difference", "ratio"]) -> float | None:
+def _contrast(a: float, b: float, kind: Scale) -> float | None:
     if kind == "difference":
         return b - a
     return b / a if a else None
 
 
-def _unknown(measure: str, kind: Literal["difference", "ratio"], reason: str) -> Difference:
+def _unknown(measure: str, kind: Scale, reason: str) -> Difference:
     nothing = dict.fromkeys(("a", "b", "value", "low", "high", "p", "p_adjusted", "effect", "needed"))
     return Difference(
         measure=measure, kind=kind, method=UNTESTED, verdict="not measured", reason=reason, **nothing

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from orchestrator.analysis.cells import Cell
+from orchestrator.analysis.cells import NO_CONDITION, Cell
 from orchestrator.errors import InputError
 from orchestrator.nearest import nearest
 from orchestrator.store.names import NO_STACK
 
 Dimension = Literal["sweep", "cli", "stack", "condition", "model"]
 DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
-NO_CONDITION = "none"
 
 VALUE: Mapping[Dimension, Callable[[Cell], str]] = {
     "sweep": lambda cell: cell.sweep_id,

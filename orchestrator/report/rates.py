@@ -154,7 +154,7 @@ def _spent(lines: Sequence[Line], by: By) -> list[Column]:
     columns = [
         _names(lines, by),
         Column("tokens a pass", _cells(lines, lambda it: _per_pass(it.tokens_per_solved, count)), worth=9),
-        Column("95 %", _cells(lines, lambda it: _between(it.tokens_per_solved, count)), worth=3),
+        Column("tokens 95 %", _cells(lines, lambda it: _between(it.tokens_per_solved, count)), worth=3),
     ]
     if any(line.usd is not None for line in lines):
         columns.append(

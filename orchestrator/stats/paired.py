@@ -91,23 +91,39 @@ class Contrast:
     error: float
 
 
-def paired_contrast(a: Floats, b: Floats, kind: Kind) -> Contrast | None:
-    """B's Σ totals ÷ Σ sizes beside A's: the interval by resampling tasks with both of their sides, the
-    p-value by the ways in which each task's sides could be swapped.
+Sides = tuple[Floats, Floats, Kind]
+"""A's and B's total and size of each task, of shape (tasks, 2), and how they are compared."""
 
-    `a` and `b` have a row for each task: total and size. A `ratio` is B's over A's. Resampling alone would
-    find a difference too often where a few tasks are most of a sum. None where a side, or one in a thousand
-    resamples of it, comes to no number: nothing to divide by, or a ratio of 0.
+
+def paired_contrasts(measures: Sequence[Sides]) -> list[Contrast | None]:
+    """B's Σ totals ÷ Σ sizes beside A's, of several measures of the same tasks: the intervals by resampling
+    tasks with both of their sides, the p-values by the ways in which each task's sides could be swapped.
+
+    A `ratio` is B's over A's. Resampling alone would find a difference too often where a few tasks are most
+    of a sum. None where a side, or one in a thousand resamples of it, comes to no number: nothing to divide
+    by, or a ratio of 0.
     """
-    [observed] = _contrast(a.sum(axis=0)[None, :], b.sum(axis=0)[None, :], kind).tolist()
-    sums = resample(np.hstack([a, b]), RESAMPLES)
-    found = _contrast(sums[:, :2], sums[:, 2:], kind)
-    usable = found[np.isfinite(found)]
-    if not math.isfinite(observed) or len(usable) < _USABLE * len(found):
+    if not measures:
+        return []
+    combined = np.hstack([np.hstack([a, b]) for a, b, _ in measures])
+    sums = resample(combined, RESAMPLES)
+    swaps = _swaps(len(combined), seed_of(combined))
+    found = []
+    for number, (a, b, kind) in enumerate(measures):
+        resampled = _contrast(sums[:, 4 * number :][:, :2], sums[:, 4 * number + 2 :][:, :2], kind)
+        found.append(_paired(a, b, kind, resampled, swaps))
+    return found
+
+
+def _paired(a: Floats, b: Floats, kind: Kind, resampled: Floats, swaps: Floats) -> Contrast | None:
+    of_a, of_b = a.sum(axis=0), b.sum(axis=0)
+    [observed] = _contrast(of_a[None, :], of_b[None, :], kind).tolist()
+    usable = resampled[np.isfinite(resampled)]
+    if not math.isfinite(observed) or len(usable) < _USABLE * len(resampled):
         return None
     [[low, high]] = expanded_percentiles(usable[:, None], len(a)).tolist()
-    swapped = _swaps(len(a), seed_of(a, b)) @ (b - a)
-    values = np.abs(_contrast(a.sum(axis=0) + swapped, b.sum(axis=0) - swapped, kind))
+    swapped = swaps @ (b - a)
+    values = np.abs(_contrast(of_a + swapped, of_b - swapped, kind))
     p, error = _reached(values, abs(observed), exact=len(a) <= _EXACT), float(usable.std())
     if kind == "ratio":
         observed, low, high = math.exp(observed), math.exp(low), math.exp(high)

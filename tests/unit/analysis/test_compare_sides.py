@@ -19,7 +19,7 @@ from orchestrator.analysis.compare import (
 from orchestrator.analysis.measures import ALL_ALIKE
 from orchestrator.analysis.sides import Side, sides
 from orchestrator.errors import InputError
-from orchestrator.stats.paired import mcnemar, sign_flip
+from orchestrator.stats.paired import mcnemar, needed, sign_flip, spread
 from orchestrator.store.index import IndexEntry
 
 
@@ -104,6 +104,21 @@ def test_runs_are_told_where_runs_are_what_differs() -> None:
     assert rate.needed is not None
     assert rate.needed.runs is not None
     assert rate.needed.runs > 4
+
+
+def test_more_models_that_say_the_same_add_nothing() -> None:
+    """The unit is the task: a second model with the same results changes no p-value and no interval."""
+    a, b = [[0, 1, 0, 1]] * 10, [[0, 1, 0, 1]] * 8 + [[1, 1, 0, 1]] * 2
+    one = [cells("aider", a), cells("opencode", b)]
+    two = [*one, cells("aider", a, model="v/two"), cells("opencode", b, model="v/two")]
+    once, twice = (only(compare(*sided("aider", "opencode", *made))).pass_rate for made in (one, two))
+    assert (twice.value, twice.p, twice.low, twice.high) == pytest.approx(
+        (once.value, once.p, once.low, once.high)
+    )
+    # A mean of 2 of 4 runs has the variance 1/12, one of 3 the variance 1/16, and two models halve theirs.
+    differences = [0.0] * 8 + [0.25] * 2
+    within = (8 * (1 / 12 + 1 / 12) + 2 * (1 / 12 + 1 / 16)) / 10 / 2
+    assert twice.needed == needed(0.05, spread(differences), 10, within=within, runs=4)
 
 
 def test_lost_cells_forbid_a_verdict_that_they_could_turn_round() -> None:
