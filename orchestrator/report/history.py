@@ -28,8 +28,8 @@ def print_history(found: History, *, as_json: bool) -> None:
         print_json(asdict(found))
         return
     out = console()
-    span = " to ".join(dict.fromkeys((found.nights[0], found.nights[-1])))
-    out.print(safe_line(f"{plural(len(found.nights), 'night')}: {span}"), soft_wrap=True)
+    ends = " to ".join(dict.fromkeys((found.nights[0], found.nights[-1])))
+    out.print(safe_line(f"{plural(len(found.nights), 'night')}: {ends}"), soft_wrap=True)
     for kind, title in (
         ("result", "pairs of models"),
         ("", "scripted models and baselines: checks, not results"),
