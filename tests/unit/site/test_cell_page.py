@@ -109,9 +109,10 @@ def test_hostile_texts_are_texts(tmp_path: Path) -> None:
     raw = page_of(store(tmp_path, (record(found), found)))
     page = Texts(raw)
     assert not set("\u202e\x1b\x07") & set(raw)
-    # The page's own scripts and no picture: nothing that the agent wrote became an element.
+    # The page's own scripts and its badge: nothing that the agent wrote became an element.
     assert all("src" in given for tag, given in page.tags if tag == "script")
-    assert not [given for tag, given in page.tags if tag == "img"]
+    pictures = [given["src"] or "" for tag, given in page.tags if tag == "img"]
+    assert [src for src in pictures if not src.startswith("../../../../../badge/")] == []
     assert not [name for _, given in page.tags for name in given if name.startswith("on") or name == "style"]
     for name in ("work", "tools", "diff", "tests", "verifier-tail"):
         assert "<img src=x onerror=alert(1)>" in page.text(name), name

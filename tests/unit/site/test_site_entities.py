@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from site_samples import TASKS, entry, matrix, results, small
+from site_samples import MODELS, TASKS, entry, matrix, results, small
 
 from orchestrator.site import entities, links
 from orchestrator.site.build import build
@@ -187,5 +187,5 @@ def test_a_sweep_says_what_is_planned_spent_and_not_finished(out: Path) -> None:
 def test_a_page_of_a_pair_changes_with_its_own_cells_alone(tmp_path: Path) -> None:
     source = Source.read([small(tmp_path / "results")])
     of = {(unit.first.contestant, unit.first.model): unit for unit in source.units}
-    assert entities.inputs([of["codex", "qwen/q3"]]) != entities.inputs([of["opencode", "qwen/q3"]])
+    assert entities.inputs([of["codex", MODELS[0]]]) != entities.inputs([of["opencode", MODELS[0]]])
     assert all(len(text.split()) == 2 for unit in source.units for text in entities.inputs([unit]))

@@ -129,6 +129,6 @@ def test_sums_of_the_results_are_those_of_their_files(site: Path, tmp_path: Path
     record = tmp_path / "results" / "free-1" / "sweep.json"
     assert lines["free-1/sweep.json"] == hashlib.sha256(record.read_bytes()).hexdigest()
     cells = [path for path in lines if path.endswith("/cell.json")]
-    assert "free-1/cells/codex/openai~gpt:1/polyglot~sum/run1/cell.json" in cells
+    assert "free-1/cells/codex/openai~gpt:1/polyglot~sort/run1/cell.json" in cells
     told = json.loads((site / links.RECORDS_JSON).read_bytes())["records"]
     assert sorted(told.values()) == sorted(lines[path] for path in cells)
