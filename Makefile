@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 
-.PHONY: help setup registry browser fleet sweep sweep-fleet test test-unit test-fleet images-docs lint types format bench bench-docs bench-peers soak clean
+.PHONY: help setup registry browser pictures fleet sweep sweep-fleet test test-unit test-fleet images-docs lint types format bench bench-docs bench-peers soak clean
 
 help: ## list these
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ registry:
 browser:
 	@scripts/browser.sh
 
+pictures: browser ## docs/img, from a site of the sweeps in results/
+	$(BIN)/python scripts/pictures.py
+
 images-docs: ## the table of docs/images.md, from images.lock and the folders
 	$(BIN)/python scripts/images_docs.py
 
@@ -52,13 +55,15 @@ format: ## put into the house style
 bench-peers: setup
 	@scripts/bench-peers.sh
 
-bench: bench-peers ## cab against its floor, its gateway against its floor and its peers
+bench: bench-peers ## cab, its gateway and its site against their floors and peers
 	$(BIN)/python scripts/bench.py
 	$(BIN)/python scripts/bench_gateway.py
+	$(BIN)/python scripts/bench_site.py
 
 bench-docs: bench-peers ## the same, written into docs/speed*.md
 	$(BIN)/python scripts/bench.py --runs 15 --write docs/speed.md
 	$(BIN)/python scripts/bench_gateway.py --write docs/speed-gateway.md
+	$(BIN)/python scripts/bench_site.py --write docs/speed-site.md
 
 soak: setup ## the gateway's memory over 100,000 calls, some minutes
 	$(BIN)/python scripts/bench_gateway.py --soak 100000

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from orchestrator.errors import InputError, StoreError
 from orchestrator.site import links, render, snapshots
+from orchestrator.site.apart import made_apart
 from orchestrator.site.output import File, Page, digest_of
 from orchestrator.site.pages import MODULES
 from orchestrator.site.source import Source
@@ -110,17 +111,35 @@ def _brought_up_to_date(source: Source, out: Path, progress: Progress) -> Built:
             _write_manifest(out, fresh | unfinished)
         for path in gone:
             _remove(out, path)
-        whole = dict(fresh)
         env = render.environment(site_facts(source, outputs), outputs)
-        for done, output in enumerate(stale):
-            progress(done, len(stale))
-            raw = _bytes(output, env)
-            _write(out, output.path, raw)
-            whole[output.path] = _Made(digests[output.path], len(raw))
-        progress(len(stale), len(stale))
+        sizes = _make(stale, out, env, progress)
         if unfinished:
-            _write_manifest(out, whole)
+            _write_manifest(out, fresh | {path: _Made(digests[path], size) for path, size in sizes.items()})
     return Built(out, written=len(stale), kept=len(fresh), removed=len(gone))
+
+
+def _make(stale: Sequence[Page | File], out: Path, env: Any, progress: Progress) -> dict[str, int]:
+    """Write all that is stale; the sizes by path."""
+    sizes: dict[str, int] = {}
+
+    def make(output: Page | File) -> int:
+        raw = _bytes(output, env)
+        _write(out, output.path, raw)
+        return len(raw)
+
+    def made(output: Page | File, size: int) -> None:
+        sizes[output.path] = size
+        progress(len(sizes), len(stale))
+
+    many = [output for output in stale if isinstance(output, Page) and output.apart]
+    progress(0, len(stale))
+    with made_apart(many, make) as of_many:
+        for output in stale:
+            if not (isinstance(output, Page) and output.apart):
+                made(output, make(output))
+        for page, size in of_many:
+            made(page, make(page) if size is None else size)
+    return sizes
 
 
 def site_facts(source: Source, made: Mapping[str, Page | File]) -> dict[str, Any]:

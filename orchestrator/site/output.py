@@ -18,13 +18,15 @@ class Page:
 
     `context` is asked for the template's variables only when the page is rendered. `inputs` are texts that
     change whenever these variables would: digests of records, or `Source.digest` where a page tells of all
-    results. Templates and cab's own code are inputs of every page and need no mention.
+    results. Templates and cab's own code are inputs of every page and need no mention. `apart` is True for a
+    page of which there are many and whose context uses no frame: several processes make them.
     """
 
     path: str
     template: str
     context: Callable[[], Context]
     inputs: tuple[str, ...]
+    apart: bool = False
 
 
 @dataclass(frozen=True)

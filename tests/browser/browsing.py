@@ -104,8 +104,9 @@ class Looker:
 
 
 def barriers(page: Page, *rules: str) -> list[str]:
-    """What axe-core finds in a page that bars people from it: rule, number of places, the first of them. Without
-    `rules` by all that it has.
+    """What axe-core finds in a page that bars people from it: rule, number of places, the first of them.
+
+    By the given rules, else by all that it has.
     """
     if not AXE.is_file():
         pytest.fail(f"no {AXE.relative_to(REPO)}: run `make browser`")

@@ -6,8 +6,11 @@ import pytest
 from browsing import PHONE, HttpPlace, Looker, Place, barriers, too_wide
 
 KINDS = (
-    "index.html",
-    "gallery.html",
+    *("index.html", "matrix.html", "pareto.html", "guide.html", "compare.html", "gallery.html"),
+    *("methodology.html", "glossary.html", "provenance.html", "snapshots.html", "appeals.html"),
+    *("cli/made-up-cli-a.html", "cli/*+careful.html", "model/made-up*.html", "model/embedded*.html"),
+    *("pair/*/made-up*.html", "task/*bugs/*.html", "task/*refusals/*.html", "category/*.html"),
+    *("sweep/made-up-large.html", "sweep/made-up-imported.html", "docs/*.html"),
     "cell/made-up-large/*/*/made-up-bugs~*/run1.html",
     "cell/made-up-large/*/*/made-up-refusals~*/run1.html",
     "cell/made-up-scripted/**/run1.html",
@@ -25,32 +28,23 @@ def of_kind(place: Place, kind: str) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_opens_from_a_folder_with_nothing_from_elsewhere(look: Looker, folder: Place, kind: str) -> None:
-    page = look.at(folder, of_kind(folder, kind))
+def test_from_a_folder_in_the_dark_and_on_a_phone(look: Looker, folder: Place, kind: str) -> None:
+    page = look.at(folder, of_kind(folder, kind), color_scheme="dark")
     assert page.locator("h1").count() == 1
     assert page.locator("h1").inner_text().strip()
     assert page.title()
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_it_opens_below_a_path_of_a_host_and_bars_nobody(look: Looker, http: HttpPlace, kind: str) -> None:
-    page = look.at(http, of_kind(http, kind), color_scheme="light")
-    assert barriers(page) == []
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_it_is_dark_where_the_reader_wants_it(look: Looker, folder: Place, kind: str) -> None:
-    page = look.at(folder, of_kind(folder, kind), color_scheme="dark")
     colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
     channels = [int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
     assert max(channels) < 80, colour
     assert barriers(page, "color-contrast") == []
+    page.set_viewport_size(PHONE)
+    assert too_wide(page) == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_phone_scrolls_it_one_way_only(look: Looker, folder: Place, kind: str) -> None:
-    page = look.at(folder, of_kind(folder, kind), viewport=PHONE, device_scale_factor=2, is_mobile=True)
-    assert too_wide(page) == 0
+def test_below_a_path_of_a_host_it_bars_nobody(look: Looker, http: HttpPlace, kind: str) -> None:
+    page = look.at(http, of_kind(http, kind), color_scheme="light")
+    assert barriers(page) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from browsing import HttpPlace, Looker, Place
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from orchestrator.site import links
 from orchestrator.store.frame import load_frame
@@ -12,9 +15,9 @@ from orchestrator.store.names import CellKey
 
 
 @pytest.fixture(scope="package")
-def solved(folder: Place, generated: object) -> str:
+def solved(generated: Path) -> str:
     """The page of a cell that has a trace, a recording, calls and a diff."""
-    frame = load_frame([generated])  # type: ignore[list-item]
+    frame = load_frame(generated)
     [row] = (
         frame.filter(sweep_id="made-up-large", passed=1.0, outcome="completed")
         .sort("cell_id")[:1]
@@ -73,7 +76,7 @@ def test_space_plays_and_pauses_at_the_chosen_speed(look: Looker, folder: Place,
     page.locator("#trace-speed").select_option("10")
     page.locator("#timeline").focus()
     page.keyboard.press("Space")
-    page.wait_for_function("parseFloat(document.getElementById('trace-time').textContent) > 2", timeout=5000)
+    expect(page.locator("#trace-time")).to_have_text(re.compile(r"([2-9]|\d\d)\.\d+ s"))
     page.keyboard.press("Space")
     assert page.locator("#trace-play").get_attribute("aria-pressed") == "false"
     stopped = seconds(page)

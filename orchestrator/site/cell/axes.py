@@ -13,6 +13,8 @@ from orchestrator.site.cell.bounded import line
 MAX_JSON = 400
 NO_REASON = "the record gives no reason"
 
+_as_json = json.JSONEncoder(ensure_ascii=False).encode
+
 Scores = Mapping[str, Mapping[str, Any]]
 
 
@@ -64,7 +66,7 @@ def breakdown(scores: Scores) -> Iterator[tuple[str, str]]:
 
 
 def _key(name: str, value: object, reasons: Mapping[str, Any], width: int) -> str:
-    shown = line(f"{name:<{width}}  {json.dumps(value, ensure_ascii=False)}", MAX_JSON)
+    shown = line(f"{name:<{width}}  {_as_json(value)}", MAX_JSON)
     return f"{shown} ({line(str(reasons.get(name, NO_REASON)))})" if value is None else shown
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from orchestrator.analysis.terms import AXES, explain
+from orchestrator.analysis.explain import AXES, explain
 from orchestrator.paths import IMAGES_LOCK
 from orchestrator.report.verdict import imported_verdict, verdict
 from orchestrator.run.outcome import TABLE, with_cause
@@ -74,7 +74,7 @@ def pages(source: Source) -> Iterator[Page | File]:
         files = {name: f"{folder}/{PUBLISHED_AS[name]}" for name in PUBLISHED_AS if name in names}
         inputs = (sha256, neighbours.digest(sweep_id, key), again.adapter_digest(cli), lock, *sorted(files))
         context = partial(_context, source, directory, files, neighbours, sha256)
-        yield Page(links.cell_page(sweep_id, key), "cell.html", context, inputs)
+        yield Page(links.cell_page(sweep_id, key), "cell.html", context, inputs, apart=True)
         for name, path in files.items():
             yield File(path, directory / name, (sha256, name))
         if CAST in names:
@@ -138,7 +138,7 @@ def _context(
         "contents": [it for it in CONTENTS if evidence is not None or it[0] not in OF_EVIDENCE],
         "axes": axes.axes(record.scores),
         "breakdown": list(axes.breakdown(record.scores)),
-        "composites": [it for axis in AXES if (it := explain(record.scores, stored.facts, axis))],
+        "composites": [it for name in AXES if (it := explain(record.scores, name, stored.facts)).summands],
         "no_composite": _no_composite(record),
         "imported": imported is not None,
         "printed": imported,
@@ -246,5 +246,5 @@ def _share(source: Source, page: str, record: CellRecord) -> dict[str, str]:
         "alt": said,
         "markdown": f"[![{said}]({badge})]({target})",
         "html": f'<a href="{target}"><img src="{badge}" alt="{said}" height="20"></a>',
-        "iframe": f'<iframe src="{card}" title="{said}" width="420" height="220" loading="lazy"></iframe>',
+        "iframe": f'<iframe src="{card}" title="{said}" width="420" height="170" loading="lazy"></iframe>',
     }

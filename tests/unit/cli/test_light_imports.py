@@ -15,7 +15,7 @@ from orchestrator.store.cells import CellStore
 from orchestrator.store.record import CellRecord, Claim, Identity, Isolation, Limits, Outcome, Timing
 
 ROOT = Path(__file__).resolve().parents[3]
-HEAVY = {"docker", "aiohttp", "opentelemetry", "polars", "httpx", "requests"}
+HEAVY = {"docker", "aiohttp", "opentelemetry", "polars", "numpy", "jinja2", "httpx", "requests"}
 DIGEST = "sha256:" + "a" * 64
 SPEC = "name: done\nclis: [noop]\ntasks: [polyglot/python-reverse-string]\n"
 
@@ -52,6 +52,7 @@ def run(*arguments: str) -> tuple[int, set[str], str]:
         ["sweep", "--help"],
         ["cell", "show", "--help"],
         ["import", "published", "--help"],
+        ["site", "build", "--help"],
         ["run-cell", "--help"],
     ],
 )
