@@ -166,6 +166,9 @@ def test_parquet_is_read_value_by_value(tmp_path):
     path = tmp_path / "x.parquet"
     pl.DataFrame({"a": ["fine"], "b": [["\n/home/grace/x"]]}).write_parquet(path)
     assert [(leak.text, leak.place) for leak in NOTHING.file(path, "x")] == [("/home/grace", "x:1, column b")]
+    check = Check(PLACES, [], [])
+    pl.DataFrame({"reasons": [json.dumps({"x": "no\n/srv/measure/results"})]}).write_parquet(path)
+    assert [leak.place for leak in check.file(path, "x")] == ["x:1, column reasons"]
     pl.DataFrame({"a": ["fine"]}).write_parquet(path, metadata={"by": "10.1.2.3"})
     assert [leak.text for leak in NOTHING.file(path, "x")] == ["10.1.2.3"]
 
