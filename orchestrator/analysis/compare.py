@@ -9,12 +9,13 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from orchestrator.analysis.cells import KINDS, Cell, Kind, category_of
 from orchestrator.analysis.groups import contestant_of
+from orchestrator.analysis.measures import ALL_ALIKE
 from orchestrator.analysis.sides import VALUE, Dimension, Side, differing
 from orchestrator.analysis.units import Unit, unit_of
 from orchestrator.errors import InputError
@@ -24,14 +25,19 @@ from orchestrator.stats.paired import (
     MIN_TASKS,
     Contrast,
     Needed,
+    Sides,
     cohens_h,
     difference_interval,
     mcnemar,
     needed,
-    paired_bootstrap,
+    paired_contrasts,
     sign_flip,
     spread,
 )
+from orchestrator.stats.paired import (
+    Kind as Scale,
+)
+from orchestrator.stats.rates import cluster_bootstrap
 from orchestrator.store.names import NO_STACK
 from scorers.aggregate import MIN_COVERAGE, group_of
 
@@ -44,18 +50,23 @@ Verdict = Literal[
     "not measured",
 ]
 Groups = Literal["cli", "model", "pair", "category", "stack", "condition"]
+SPLITS: tuple[Groups, ...] = get_args(Groups)
 
 MCNEMAR = "exact McNemar"
 SIGN_FLIP = "sign-flip permutation"
-BOOTSTRAP = "paired bootstrap"
+SWAP = "paired permutation"
 UNTESTED = "none"
+
+FEW = f"no verdict from fewer than {MIN_TASKS} shared tasks"
+NO_NUMBER = "a side is 0, or passes so few tasks that resamples pass none"
+NO_UNIT = "no unit has a counted run on both sides"
 
 
 @dataclass(frozen=True)
 class _What:
     """A measure that is compared: by difference or by ratio, a mean or what is spent for each pass."""
 
-    kind: Literal["difference", "ratio"]
+    kind: Scale
     higher_is_better: bool
     value: str
     per_pass: bool = False
@@ -85,7 +96,7 @@ class Difference:
     """
 
     measure: str
-    kind: Literal["difference", "ratio"]
+    kind: Scale
     a: float | None
     b: float | None
     value: float | None
@@ -191,7 +202,7 @@ def _by_group(
     alike = [value for dimension, value in VALUE.items() if dimension not in {*apart, "sweep"}]
     for cell in cells:
         name = (cell.kind, cell.methodology, _group_name(cell, apart, by))
-        together[name, (*(value(cell) for value in alike), cell.task, cell.content or "")].append(cell)
+        together[name, (*(value(cell) for value in alike), cell.task_name, cell.content or "")].append(cell)
     found: dict[Name, dict[Key, Unit]] = defaultdict(dict)
     for (name, key), of in together.items():
         found[name][key] = unit_of(of)
@@ -210,7 +221,7 @@ def _group_name(cell: Cell, apart: frozenset[Dimension], by: Groups | None) -> s
         case "pair":
             return f"{contestant} × {cell.model}"
         case "category":
-            return category_of(cell.task)
+            return category_of(cell.task_name)
     return VALUE[by](cell)
 
 
@@ -225,7 +236,6 @@ def _compared(name: Name, a: Mapping[Key, Unit], b: Mapping[Key, Unit]) -> Compa
     paired = list(tasks.values())
     runs = [[side[key].runs for key in keys] or [0] for side in (a, b)]
     pass_rate = _of_pass_rates(paired)
-    others = [_of_measure(measure, paired) for measure in MEASURES]
     kind, methodology, group = name
     return Comparison(
         name=group,
@@ -244,7 +254,7 @@ def _compared(name: Name, a: Mapping[Key, Unit], b: Mapping[Key, Unit]) -> Compa
         bounds_a=(groups[0].pass_rate.low, groups[0].pass_rate.high),
         bounds_b=(groups[1].pass_rate.low, groups[1].pass_rate.high),
         pass_rate=pass_rate,
-        others=tuple(others),
+        others=_of_measures(paired),
     )
 
 
@@ -252,7 +262,7 @@ def _of_pass_rates(tasks: Sequence[Paired]) -> Difference:
     """The difference of the pass rates. Its verdict is given when all are known that are made with it."""
     units = [pair for of in tasks for pair in of]
     if not units:
-        return _unknown(PASS_RATE, "difference", "no unit has a counted run on both sides")
+        return _unknown(PASS_RATE, "difference", NO_UNIT)
     rate_a, rate_b = (_mean_of([pair[side].means["passed"] or 0 for pair in units]) for side in (0, 1))
     weight = len(tasks) / len(units)
     # So weighted, their mean is the difference of the rates, however many units a task has.
@@ -290,14 +300,8 @@ def _interval(differences: Sequence[float], *, once: bool) -> tuple[float, float
     spread, in closed form.
     """
     if not once and len(differences) >= MIN_TASKS and len(set(differences)) > 1:
-        ones = np.ones((len(differences), 1))
-        found = paired_bootstrap(
-            np.hstack([0 * ones, ones]),
-            np.hstack([np.array(differences)[:, None], ones]),
-            "difference",
-        )
-        if found is not None:
-            return found.low, found.high
+        [[low, high]] = cluster_bootstrap(np.array(differences)[:, None], np.ones((len(differences), 1)))
+        return float(low), float(high)
     return difference_interval(differences)
 
 
@@ -320,70 +324,80 @@ def _variance(unit: Unit) -> float:
     return unit.passes * (unit.runs - unit.passes) / (unit.runs**2 * (unit.runs - 1))
 
 
-def _of_measure(measure: str, tasks: Sequence[Paired]) -> Difference:
-    what = MEASURES[measure]
+def _of_measures(tasks: Sequence[Paired]) -> tuple[Difference, ...]:
+    """All of `MEASURES`, resampled together."""
+    known: dict[str, Sides] = {}
+    found: dict[str, Difference] = {}
+    for measure, what in MEASURES.items():
+        sides = _sides(what, tasks)
+        if isinstance(sides, str):
+            found[measure] = _unknown(measure, what.kind, sides)
+        else:
+            known[measure] = sides
+    enough = len(tasks) >= MIN_TASKS
+    contrasts = paired_contrasts(list(known.values())) if enough else [None] * len(known)
+    for (measure, sides), contrast in zip(known.items(), contrasts, strict=True):
+        found[measure] = _of_measure(measure, sides, contrast)
+    return tuple(found[measure] for measure in MEASURES)
+
+
+def _sides(what: _What, tasks: Sequence[Paired]) -> Sides | str:
+    """What each task adds on either side, or why that is not known."""
     units = [unit for of in tasks for pair in of for unit in pair]
     if not units:
-        return _unknown(measure, what.kind, "no unit has a counted run on both sides")
+        return NO_UNIT
     if unknown := sum(unit.unknown[what.value] for unit in units):
-        counted = sum(unit.runs for unit in units)
-        return _unknown(measure, what.kind, f"not measured in {unknown} of {counted} counted cells")
-    a, b = (
-        np.array(
-            [
-                [math.fsum(column) for column in zip(*(_sums(pair[side], what) for pair in of), strict=True)]
-                for of in tasks
-            ]
-        )
-        for side in (0, 1)
-    )
-    if not (a[:, 1].any() and b[:, 1].any()):
-        return _unknown(measure, what.kind, "a side passed nothing")
+        return f"not measured in {unknown} of {sum(unit.runs for unit in units)} counted cells"
+    a, b = (np.array([_sums([pair[side] for pair in of], what) for of in tasks]) for side in (0, 1))
+    return (a, b, what.kind) if a[:, 1].any() and b[:, 1].any() else "a side passed nothing"
+
+
+def _of_measure(measure: str, sides: Sides, found: Contrast | None) -> Difference:
+    a, b, kind = sides
     of_a, of_b = (float(side[:, 0].sum() / side[:, 1].sum()) for side in (a, b))
-    found = paired_bootstrap(a, b, what.kind) if len(tasks) >= MIN_TASKS else None
-    reason = None
-    if found is None:
-        reason = FEW if len(tasks) < MIN_TASKS else "a side is 0, or so few tasks that resamples are"
+    reason: str | None = FEW if len(a) < MIN_TASKS else NO_NUMBER
+    if found:
+        reason = ALL_ALIKE if found.low == found.high else None
     return Difference(
         measure=measure,
-        kind=what.kind,
+        kind=kind,
         a=of_a,
         b=of_b,
-        value=_contrast(of_a, of_b, what.kind),
-        low=found.low if found else None,
-        high=found.high if found else None,
-        method=BOOTSTRAP if found else UNTESTED,
+        value=_contrast(of_a, of_b, kind),
+        low=found.low if found and not reason else None,
+        high=found.high if found and not reason else None,
+        method=SWAP if found else UNTESTED,
         p=found.p if found else None,
         p_adjusted=None,
         effect=None,
-        needed=_needed_of(found, what.kind, len(tasks)) if found else None,
+        needed=_needed_of(found, kind, len(a)) if found and not reason else None,
         verdict="not measured",
         reason=reason,
     )
 
 
-def _needed_of(found: Contrast, kind: Literal["difference", "ratio"], tasks: int) -> Needed:
+def _sums(units: Sequence[Unit], what: _What) -> tuple[float, float]:
+    """What one side of a task adds above and below the line: of a run of each unit a mean and 1, or what was
+    spent and the passes.
+    """
+    below = math.fsum(unit.passes / unit.runs for unit in units) if what.per_pass else len(units)
+    return math.fsum(unit.means[what.value] or 0 for unit in units), below
+
+
+def _needed_of(found: Contrast, kind: Scale, tasks: int) -> Needed:
     """What it would take of tasks, by the spread of the resamples."""
     value = math.log(found.value) if kind == "ratio" else found.value
     it = needed(value, found.error**2 * tasks, tasks)
     return replace(it, detectable=math.exp(it.detectable)) if kind == "ratio" else it
 
 
-FEW = f"no verdict from fewer than {MIN_TASKS} shared tasks"
-
-
-def _sums(unit: Unit, what: _What) -> tuple[float, float]:
-    """What a unit adds above and below the line: a mean and 1, or what was spent and a pass, of a run."""
-    return unit.means[what.value] or 0, (unit.passes / unit.runs if what.per_pass else 1)
-
-
-def _contrast(a: float, b: float, kind: Literal["difference", "ratio"]) -> float | None:
+def _contrast(a: float, b: float, kind: Scale) -> float | None:
     if kind == "difference":
         return b - a
     return b / a if a else None
 
 
-def _unknown(measure: str, kind: Literal["difference", "ratio"], reason: str) -> Difference:
+def _unknown(measure: str, kind: Scale, reason: str) -> Difference:
     nothing = dict.fromkeys(("a", "b", "value", "low", "high", "p", "p_adjusted", "effect", "needed"))
     return Difference(
         measure=measure, kind=kind, method=UNTESTED, verdict="not measured", reason=reason, **nothing

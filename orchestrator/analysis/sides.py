@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from orchestrator.analysis.cells import Cell
+from orchestrator.analysis.cells import NO_CONDITION, Cell
 from orchestrator.errors import InputError
 from orchestrator.nearest import nearest
 from orchestrator.store.names import NO_STACK
 
 Dimension = Literal["sweep", "cli", "stack", "condition", "model"]
 DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
-NO_CONDITION = "none"
 
 VALUE: Mapping[Dimension, Callable[[Cell], str]] = {
     "sweep": lambda cell: cell.sweep_id,
@@ -41,7 +40,8 @@ def sides(cells: Sequence[Cell], a: str, b: str) -> tuple[Side, Side]:
     A word is a name of one dimension, `cli+stack@condition`, `CLI × MODEL`, or `cli=NAME,model=NAME`. Raises
     InputError where no cell is meant, more than one dimension could be, or the sides are not two.
     """
-    wheres = [_where(cells, word) for word in (a, b)]
+    meant = [_meanings(cells, word) for word in (a, b)]
+    wheres = [_chosen(word, *pair) for word, pair in ((a, meant), (b, meant[::-1]))]
     named = {dimension for where in wheres for dimension in where}
     found = []
     for word, where in zip((a, b), wheres, strict=True):
@@ -69,36 +69,49 @@ def differing(a: Side, b: Side) -> frozenset[Dimension]:
     return frozenset(key for key in {*a.where, *b.where} if a.where.get(key) != b.where.get(key))
 
 
-def _where(cells: Sequence[Cell], word: str) -> dict[Dimension, str]:
+Where = dict[Dimension, str]
+
+
+def _chosen(word: str, meanings: Sequence[Where], of_other: Sequence[Where]) -> Where:
+    """The one meaning of a word; where it has several, that which the other word has as well."""
+    if len(meanings) == 1:
+        return meanings[0]
+    alike = [where for where in meanings if any(where.keys() == other.keys() for other in of_other)]
+    if len(alike) == 1:
+        return alike[0]
+    found = [dimension for where in meanings for dimension in where]
+    mend = "write " + " or ".join(f"{dimension}={word}" for dimension in found)
+    raise InputError(f"is a {' and a '.join(found)}", place=word, mend=mend)
+
+
+def _meanings(cells: Sequence[Cell], word: str) -> list[Where]:
+    """All that a word may mean; at least one."""
     if "=" in word:
-        return _spelled_out(cells, word)
+        return [_spelled_out(cells, word)]
     cli, times, model = word.partition(" × ")
     if times:
-        return {**_where(cells, cli), "model": model}
+        return [{**_contestant(cli), "model": model}]
     known = {dimension: {of(cell) for cell in cells} for dimension, of in VALUE.items()}
-    meant = [dimension for dimension in DIMENSIONS if word in known[dimension]]
-    if len(meant) == 1:
-        return {meant[0]: word}
-    if meant:
-        mend = "write " + " or ".join(f"{dimension}={word}" for dimension in meant)
-        raise InputError(f"is a {' and a '.join(meant)}", place=word, mend=mend)
-    if word in {cell.contestant for cell in cells}:
-        return _contestant(word)
-    names = sorted({name for of in known.values() for name in of} | {cell.contestant for cell in cells})
-    raise InputError(
-        "is no sweep, CLI, model, stack or condition of these cells", place=word, mend=nearest(word, names)
-    )
+    meant: list[Where] = [{dimension: word} for dimension in DIMENSIONS if word in known[dimension]]
+    contestants = {cell.contestant for cell in cells}
+    if not meant and word in contestants:
+        return [_contestant(word)]
+    if not meant:
+        names = sorted({name for of in known.values() for name in of} | contestants)
+        thing = "is no sweep, CLI, model, stack or condition of these cells"
+        raise InputError(thing, place=word, mend=nearest(word, names))
+    return meant
 
 
-def _contestant(name: str) -> dict[Dimension, str]:
+def _contestant(name: str) -> Where:
     rest, at, condition = name.partition("@")
     cli, plus, stack = rest.partition("+")
-    where: dict[Dimension, str] = {"cli": cli}
+    where: Where = {"cli": cli}
     return where | ({"stack": stack} if plus else {}) | ({"condition": condition} if at else {})
 
 
-def _spelled_out(cells: Sequence[Cell], word: str) -> dict[Dimension, str]:
-    where: dict[Dimension, str] = {}
+def _spelled_out(cells: Sequence[Cell], word: str) -> Where:
+    where: Where = {}
     for part in word.split(","):
         key, _, value = part.partition("=")
         dimension = next((it for it in DIMENSIONS if it == key), None)

@@ -26,6 +26,8 @@ MAX_ERROR = 2000
 
 COMMANDS = {
     "sweep": ("orchestrator.cli.sweep_cmd", "Plan, run, resume and look at sweeps."),
+    "report": ("orchestrator.cli.report_cmd", "Show rates with their intervals, and what they took."),
+    "compare": ("orchestrator.cli.report_cmd", "Say whether one side is better than another."),
     "cell": ("orchestrator.cli.cell_cmd", "Show one finished cell, or score it again."),
     "explain": ("orchestrator.cli.explain_cmd", "Show how a number came about, term by term."),
     "task": ("orchestrator.cli.task_cmd", "List tasks, and prove them."),

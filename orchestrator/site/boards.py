@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from orchestrator.analysis.cells import ABOUT, Kind
+from orchestrator.analysis.cells import ABOUT, KINDS, Kind
 from orchestrator.analysis.groups import contestant_of
 from orchestrator.analysis.standing import Place, Span, places
 from orchestrator.analysis.summary import By, Line, Table
 from orchestrator.site.axes import AXES, PASS, Axis, why_unranked
 from orchestrator.site.source import Source
 from orchestrator.store.names import NO_STACK
+from scorers import METHODOLOGY_VERSION
 
 
 @dataclass(frozen=True)
@@ -53,15 +55,31 @@ class Board:
         return ABOUT[self.kind]
 
     @property
+    def why_no_places(self) -> str | None:
+        """The commonest reason, where no row has a place by what passed."""
+        if any(PASS.key in row.places for row in self.rows):
+            return None
+        reasons = Counter(row.unranked[PASS.key] for row in self.rows)
+        return min(reasons, key=lambda why: (-reasons[why], why))
+
+    @property
     def by_pass(self) -> list[Row]:
         return sorted(self.rows, key=lambda row: row.order(PASS))
 
 
 def boards(source: Source, by: By = "pair", scope: str | None = None) -> list[Board]:
-    """The boards of all results, or of one kind of work: results of models first."""
+    """The boards of all results, or of one kind of work: results of models first, and of each kind those of
+    this cab's methodology.
+    """
     summary = source.summary(by, scope)
     numbers = {line.name: at for at, line in enumerate(sorted(source.summary(by).lines, key=_named))}
-    return [_board(table, numbers) for table in summary.tables]
+    ordered = sorted(summary.tables, key=lambda table: place_of(table.kind, table.methodology))
+    return [_board(table, numbers) for table in ordered]
+
+
+def place_of(kind: Kind, methodology: str) -> tuple[int, bool, str]:
+    """Sorts boards: by kind, this cab's methodology version before others."""
+    return KINDS.index(kind), methodology != METHODOLOGY_VERSION, methodology
 
 
 def _named(line: Line) -> tuple[str, str, str]:

@@ -21,9 +21,10 @@ MIN_TASKS = 6
 """With fewer no exact test can come below 0.05, whatever is seen: 2 / 2⁵ is 0.0625."""
 RESAMPLES = 10_000
 
+_USABLE = 0.999
 _EXACT = 14
-"""Differences up to which all 2ⁿ ways to sign them are counted."""
-_DRAWS = 20_000
+"""Tasks up to which all 2ⁿ ways to swap their sides are counted."""
+_DRAWS = 10_000
 
 
 def mcnemar(only_a: int, only_b: int) -> float:
@@ -36,19 +37,30 @@ def mcnemar(only_a: int, only_b: int) -> float:
 def sign_flip(differences: Sequence[float]) -> float:
     """The p-value of a mean difference over tasks, by the ways in which each task's sides could be swapped.
 
-    All of them where at most 14 differ from 0, else a sample of 20,000 seeded from the differences.
+    All of them where at most 14 differ from 0, else a sample of 10,000 seeded from the differences.
     """
     given = np.array([value for value in differences if value], dtype=float)
     if not len(given):
         return 1.0
-    # Sums in another order differ in their last bits, and a tie counts.
-    reached = abs(math.fsum(given)) - 1e-9 * float(np.abs(given).sum())
-    if len(given) <= _EXACT:
-        ways = np.arange(1 << len(given))[:, None] >> np.arange(len(given)) & 1
-        return float(np.mean(np.abs((1 - 2 * ways) @ given) >= reached))
-    random = np.random.default_rng(seed_of(given))
-    signs = 1 - 2 * random.integers(0, 2, size=(_DRAWS, len(given)))
-    return float((np.count_nonzero(np.abs(signs @ given) >= reached) + 1) / (_DRAWS + 1))
+    swapped = _swaps(len(given), seed_of(given))
+    return _reached(np.abs((1 - 2 * swapped) @ given), abs(math.fsum(given)), exact=len(given) <= _EXACT)
+
+
+def _swaps(tasks: int, seed: int) -> Floats:
+    """Ways in which the sides of tasks can be swapped, a row for each: all of them, or a sample."""
+    if tasks <= _EXACT:
+        ways = np.arange(1 << tasks)[:, None] >> np.arange(tasks) & 1
+    else:
+        ways = np.random.default_rng(seed).integers(0, 2, size=(_DRAWS, tasks))
+    return ways.astype(np.float64)
+
+
+def _reached(values: Floats, observed: float, *, exact: bool) -> float:
+    """The share of the ways whose value is at least the observed one, which is one of them."""
+    # Sums in another order differ in their last bits, and a tie counts. No number is as far as can be.
+    least = observed * (1 - 1e-9) - 1e-15
+    as_far = int(np.count_nonzero(np.nan_to_num(values, nan=np.inf) >= least))
+    return as_far / len(values) if exact else (as_far + 1) / (len(values) + 1)
 
 
 def difference_interval(differences: Sequence[float]) -> tuple[float, float]:
@@ -61,6 +73,9 @@ def difference_interval(differences: Sequence[float]) -> tuple[float, float]:
     middle = math.fsum(differences) / tasks
     half = NormalDist().inv_cdf(0.5 + LEVEL / 2) * math.sqrt(spread(differences) / tasks)
     return max(-1.0, middle - half), min(1.0, middle + half)
+
+
+Kind = Literal["difference", "ratio"]
 
 
 @dataclass(frozen=True)
@@ -76,50 +91,50 @@ class Contrast:
     error: float
 
 
-Kind = Literal["difference", "ratio"]
+Sides = tuple[Floats, Floats, Kind]
+"""A's and B's total and size of each task, of shape (tasks, 2), and how they are compared."""
 
 
-def paired_bootstrap(a: Floats, b: Floats, kind: Kind, *, resamples: int = RESAMPLES) -> Contrast | None:
-    """B's Σ totals ÷ Σ sizes beside A's, by resampling tasks with both of their sides.
+def paired_contrasts(measures: Sequence[Sides]) -> list[Contrast | None]:
+    """B's Σ totals ÷ Σ sizes beside A's, of several measures of the same tasks: the intervals by resampling
+    tasks with both of their sides, the p-values by the ways in which each task's sides could be swapped.
 
-    `a` and `b` have a row for each task: total and size. A `ratio` is B's over A's, and lies between
-    intervals of its logarithm. The p-value is the level at which the interval just holds no difference.
-    None where a side, or too many resamples of it, come to no number: nothing to divide by, or a ratio of 0.
+    A `ratio` is B's over A's. Resampling alone would find a difference too often where a few tasks are most
+    of a sum. None where a side, or one in a thousand resamples of it, comes to no number: nothing to divide
+    by, or a ratio of 0.
     """
-    combined = np.hstack([a, b])
-    observed = _contrast(combined.sum(axis=0)[None, :], kind)
-    found = _contrast(resample(combined, resamples), kind)
-    usable = found[np.isfinite(found)]
-    if not np.isfinite(observed).all() or len(usable) < _USABLE * len(found):
-        return None
-    [[low, high]] = expanded_percentiles(usable[:, None], len(a)).tolist()
-    value = float(observed[0])
-    p, error = _p_value(usable, len(a)), float(usable.std())
-    if kind == "ratio":
-        value, low, high = math.exp(value), math.exp(low), math.exp(high)
-    return Contrast(value, low, high, p, error)
-
-
-_USABLE = 0.999
-
-
-def _contrast(sums: Floats, kind: Kind) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        a, b = sums[:, 0] / sums[:, 1], sums[:, 2] / sums[:, 3]
-        found: Floats = np.log(b) - np.log(a) if kind == "ratio" else b - a
+    if not measures:
+        return []
+    combined = np.hstack([np.hstack([a, b]) for a, b, _ in measures])
+    sums = resample(combined, RESAMPLES)
+    swaps = _swaps(len(combined), seed_of(combined))
+    found = []
+    for number, (a, b, kind) in enumerate(measures):
+        resampled = _contrast(sums[:, 4 * number :][:, :2], sums[:, 4 * number + 2 :][:, :2], kind)
+        found.append(_paired(a, b, kind, resampled, swaps))
     return found
 
 
-def _p_value(resampled: Floats, tasks: int) -> float:
-    """The least level at which `expanded_percentiles` would leave out 0."""
-    from scipy.special import stdtr
+def _paired(a: Floats, b: Floats, kind: Kind, resampled: Floats, swaps: Floats) -> Contrast | None:
+    of_a, of_b = a.sum(axis=0), b.sum(axis=0)
+    [observed] = _contrast(of_a[None, :], of_b[None, :], kind).tolist()
+    usable = resampled[np.isfinite(resampled)]
+    if not math.isfinite(observed) or len(usable) < _USABLE * len(resampled):
+        return None
+    [[low, high]] = expanded_percentiles(usable[:, None], len(a)).tolist()
+    swapped = swaps @ (b - a)
+    values = np.abs(_contrast(of_a + swapped, of_b - swapped, kind))
+    p, error = _reached(values, abs(observed), exact=len(a) <= _EXACT), float(usable.std())
+    if kind == "ratio":
+        observed, low, high = math.exp(observed), math.exp(low), math.exp(high)
+    return Contrast(observed, low, high, p, error)
 
-    # Rounding makes a 0 of the data into something beside it.
-    tiny = 1e-12 * float(np.abs(resampled).max(initial=0))
-    beyond = min(np.count_nonzero(resampled <= tiny), np.count_nonzero(resampled >= -tiny))
-    tail = min(0.5, (beyond + 1) / (len(resampled) + 1))
-    t = NormalDist().inv_cdf(tail) / math.sqrt(tasks / (tasks - 1))
-    return min(1.0, 2 * float(stdtr(tasks - 1, t)))
+
+def _contrast(a: Floats, b: Floats, kind: Kind) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        of_a, of_b = a[:, 0] / a[:, 1], b[:, 0] / b[:, 1]
+        found: Floats = np.log(of_b) - np.log(of_a) if kind == "ratio" else of_b - of_a
+    return found
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def test_without_script_all_charts_and_tables_are_there(look: Looker, folder: Pl
 
 def test_the_guide_answers_with_a_set_that_its_questions_change(look: Looker, folder: Place) -> None:
     page = look.at(folder, "guide.html")
-    rows = page.locator("#answer tbody tr")
+    rows = page.locator("#answers tbody tr")
     expect(rows.first).to_be_visible()
     said = page.locator("#status").inner_text()
     assert "told apart" in said or "stands apart" in said
@@ -71,8 +71,8 @@ def test_the_guide_answers_with_a_set_that_its_questions_change(look: Looker, fo
     page.locator(f'input[name=model][value="{model}"]').first.uncheck()
     expect(page.locator("#answers").get_by_text(model, exact=True)).to_have_count(0)
     page.locator("input[name=matters][value=usd]").check()
-    expect(page.locator("#answer thead").first).to_contain_text("$ / solved, 95 % interval")
-    expect(page.locator("#answer thead").first).to_contain_text("pass %, 95 % interval")
+    expect(page.locator("#answers thead").first).to_contain_text("$ / solved, 95 % interval")
+    expect(page.locator("#answers thead").first).to_contain_text("pass %, 95 % interval")
     again = look.at(folder, f"guide.html#{page.url.partition('#')[2]}")
     expect(again.locator("#status")).to_have_text(page.locator("#status").inner_text())
     expect(again.locator(f'input[name=model][value="{model}"]').first).not_to_be_checked()

@@ -22,7 +22,10 @@
         const data = await cab.load(work.selectedOptions[0].dataset.file);
         if (mine !== asked) return;
         const found = Object.entries(data).filter(([id]) => id.startsWith("result-"));
-        const parts = found.map(([, board]) => answer(board, axis, allowed, matters));
+        // This cab's methodology first, as everywhere; an answer of another one says so.
+        found.sort(([one], [other]) => (other === form.dataset.board) - (one === form.dataset.board));
+        const parts = found.map(([id, board]) =>
+          answer(board, axis, allowed, matters, found.length > 1 ? `Methodology ${id.slice("result-".length)}: ` : ""));
         answers.replaceChildren(...parts.map((part) => part.node));
         status.textContent = parts.map((part) => part.said).join(" ");
       } catch (error) {
@@ -77,7 +80,7 @@
     return known.filter((row) => span(row, key)[0] <= most);
   }
 
-  function answer(board, input, allowed, matters) {
+  function answer(board, input, allowed, matters, heading) {
     const key = input.value, better = input.dataset.better;
     const rows = Object.values(board.rows).filter((row) => allowed.has(row.model));
     const whole = rows.filter((row) => row.units === board.units);
@@ -88,12 +91,12 @@
     set.sort((a, b) => sign * (a.axes[key][0] - b.axes[key][0]) || (a.name < b.name ? -1 : 1));
     const known = able.filter((row) => span(row, key)).length;
     const left = rows.length - known;
-    const said = sentence(set, known, left, key === "wall" ? rows.length - whole.length : 0, able, whole);
+    const said = heading + sentence(set, known, left, able, whole);
     if (!set.length) return { node: el("div"), said };
-    return { node: table(set, input, matters[0]), said };
+    return { node: table(set, input, matters[0], heading), said };
   }
 
-  function sentence(set, known, left, fewer, able, whole) {
+  function sentence(set, known, left, able, whole) {
     if (!set.length) return "No pair of these can be compared on this work.";
     const told = set.length === 1
       ? `One pair stands apart from the other ${known - 1}.`
@@ -104,13 +107,13 @@
     return left ? `${told} ${left} more ran on fewer tasks, or have no interval.` : told;
   }
 
-  function table(set, input, passing) {
+  function table(set, input, passing, heading) {
     const key = input.value;
     const shown = key === "pass" ? [passing] : [input, passing];
     const most = Math.max(...set.map((row) => row.axes[key][2] ?? 0));
     const heads = ["CLI", "model", "claim", ...shown.map((it) => `${it.dataset.head}, 95 % interval`), "counted"];
-    const made = el("table", { id: "answer" },
-      el("caption", {}, "Not told apart by these results"),
+    const made = el("table", { class: "answer" },
+      el("caption", {}, heading ? `${heading}not told apart by these results` : "Not told apart by these results"),
       el("thead", {}, el("tr", {}, heads.map((text, index) =>
         el("th", { scope: "col", class: index > 2 ? "num" : null }, text)))),
       el("tbody", {}, set.map((row) => el("tr", {},

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from statistics import NormalDist
 from typing import Any
 
-from orchestrator.analysis.cells import ABOUT, KINDS
+from orchestrator.analysis.cells import ABOUT
 from orchestrator.analysis.units import Unit
 from orchestrator.site import links
+from orchestrator.site.boards import place_of
 from orchestrator.site.output import File, Page, data_script
 from orchestrator.site.source import Source
 from orchestrator.stats.paired import ALPHA, MIN_TASKS, POWER
@@ -25,7 +26,7 @@ def pages(source: Source) -> Iterator[Page | File]:
 
 def _context(source: Source) -> dict[str, Any]:
     groups = {(unit.first.kind, unit.first.methodology) for unit in source.units}
-    ordered = sorted(groups, key=lambda it: (KINDS.index(it[0]), it[1]))
+    ordered = sorted(groups, key=lambda it: place_of(*it))
     return {
         "groups": [
             (f"{kind}/{methodology}", kind, ABOUT[kind], methodology) for kind, methodology in ordered
