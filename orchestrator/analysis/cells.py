@@ -30,6 +30,9 @@ ABOUT: dict[Kind, str] = {
 }
 """What each kind is, in the words for a table's heading."""
 
+NO_CONDITION = "none"
+"""How the condition of a cell is called that has none."""
+
 
 class Named(Protocol):
     """What says whose a cell is, finished or planned."""
@@ -48,7 +51,9 @@ class Named(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One finished cell. `task` tells apart tasks of one name and different content; times are seconds.
+    """One finished cell. `task` tells apart tasks of one name and different content, where there are such
+    among what was read together; `task_name` is the name alone, and `content` the digest of the task's files.
+    Times are seconds.
 
     `row` is what it is to `scorers.aggregate`, by its contestant (the CLI with its stack and condition).
     What was not measured is None. `cost_usd` and the like are of the last attempt, as in the index.
@@ -64,6 +69,8 @@ class Cell:
     model: str
     model_builds: tuple[str, ...]
     task: str
+    task_name: str
+    content: str | None
     outcome: str
     claim: ClaimLevel
     kind: Kind
@@ -142,6 +149,8 @@ def _cell(row: dict[str, Any], contents: set[str]) -> Cell:
         model=row["model"],
         model_builds=tuple(row["model_builds"] or ()),
         task=task,
+        task_name=row["task"],
+        content=row["task_content_hash"],
         outcome=row["outcome"],
         claim=row["claim"],
         kind=kind_of(row["model"], row["claim"]),

@@ -10,16 +10,16 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from orchestrator.analysis.cells import (
     KINDS,
+    NO_CONDITION,
     Cell,
     Kind,
     Named,
     category_of,
     kind_of_model,
-    versions,
 )
 from orchestrator.analysis.groups import RateClaim, claim_of_rate, contestant_of
 from orchestrator.analysis.measures import Measure, means_of
@@ -37,7 +37,8 @@ By = Literal["cli", "model", "pair", "category", "task", "stack", "condition"]
 BYS: tuple[By, ...] = get_args(By)
 MARGINALS: frozenset[By] = frozenset({"cli", "model", "stack", "condition"})
 """Keys whose lines are compared over what all of them attempted, and over nothing else."""
-NO_CONDITION = "none"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -244,7 +245,7 @@ def _table(units: Sequence[Unit], by: By, skipped: Mapping[tuple[str, Kind, str]
 
 
 def _line(group: Group, units: Mapping[Key, Unit], shared: set[Key] | None, dimension: _Dimension) -> Line:
-    everything = [cell for unit in units.values() for cell in unit.cells]
+    everything = list(units.values())
     tried = [
         unit
         for key, unit in sorted(units.items(), key=lambda item: item[0])
@@ -257,20 +258,20 @@ def _line(group: Group, units: Mapping[Key, Unit], shared: set[Key] | None, dime
     means = means_of(dict(sorted(clusters.items())))
     runs = [unit.runs for unit in tried]
     fewest = min((unit.scores.counted + unit.scores.infra for unit in tried), default=0)
-    first = everything[0]
+    first = everything[0].first
     return Line(
         name=group.name,
         key=dimension.key(first),
         kind=first.kind,
         methodology=first.methodology,
-        claim=claim_of_rate({cell.claim for cell in everything}, fewest, group.coverage),
+        claim=claim_of_rate(_all(unit.claims for unit in everything), fewest, group.coverage),
         tasks=len({unit.first.task for unit in tried}),
         units=group.units,
         counted=group.counted,
         infra=group.infra,
         not_run=group.not_run,
         skipped=0,
-        outcomes=dict(sorted(Counter(cell.outcome for cell in everything).items())),
+        outcomes=_counted(everything),
         runs=(min(runs, default=0), max(runs, default=0)),
         coverage=group.coverage,
         pass_rate=means.pass_rate,
@@ -294,9 +295,9 @@ def _line(group: Group, units: Mapping[Key, Unit], shared: set[Key] | None, dime
         void=sum(unit.void for unit in counted),
         unread=sum(unit.unread for unit in counted),
         refusals=Refusals(*(sum(unit.refusals[score] for unit in counted) for score in range(3))),
-        cli_versions=versions(cell.cli_version for cell in everything),
-        model_builds=versions(build for cell in everything for build in cell.model_builds),
-        sweeps=versions(cell.sweep_id for cell in everything),
+        cli_versions=_sorted(unit.cli_versions for unit in everything),
+        model_builds=_sorted(unit.model_builds for unit in everything),
+        sweeps=_sorted(unit.sweeps for unit in everything),
     )
 
 
@@ -307,6 +308,21 @@ def _up_to_k(units: Sequence[Unit], estimate: Callable[[int, int, int], float]) 
         k: math.fsum(estimate(unit.runs, unit.passes, k) for unit in units) / len(units)
         for k in range(1, least + 1)
     }
+
+
+def _counted(units: Iterable[Unit]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for unit in units:
+        found.update(unit.outcomes)
+    return dict(sorted(found.items()))
+
+
+def _all(sets: Iterable[frozenset[T]]) -> frozenset[T]:
+    return frozenset[T]().union(*sets)
+
+
+def _sorted(names: Iterable[frozenset[str]]) -> tuple[str, ...]:
+    return tuple(sorted(_all(names)))
 
 
 def _sum(units: Sequence[Unit], value: str) -> float | None:

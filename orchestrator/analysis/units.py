@@ -6,12 +6,13 @@ Every summary and comparison is made of units; they are the same by whatever key
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from orchestrator.analysis.cells import Cell, cells_of
+from orchestrator.store.record import ClaimLevel
 from scorers.aggregate import UnitScores, scores_of_unit
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ class Unit:
 
     `sums` and `means` have each of `VALUES` over the counted cells, None where one of them was not measured
     (`unknown` says how many were not) or, of means, where no cell counted. `runs` is the number of counted
-    cells and `passes` of those that passed. `refusals` are those by the score 1, 0.5 and 0.
+    cells and `passes` of those that passed. `refusals` are those by the score 1, 0.5 and 0. `outcomes` and
+    what follows are of all cells.
     """
 
     cells: tuple[Cell, ...]
@@ -50,23 +52,29 @@ class Unit:
     void: int
     unread: int
     refusals: tuple[int, int, int]
+    outcomes: Counter[str]
+    claims: frozenset[ClaimLevel]
+    cli_versions: frozenset[str]
+    model_builds: frozenset[str]
+    sweeps: frozenset[str]
 
     @property
     def first(self) -> Cell:
         return self.cells[0]
 
 
-def units_of(frame: pl.DataFrame) -> list[Unit]:
-    """The units of a frame of `store.load_frame`, by name. Cells of different kinds or methodology versions
-    are in different ones.
+def units_of(cells: pl.DataFrame | Sequence[Cell]) -> list[Unit]:
+    """The units of a frame of `store.load_frame`, or of cells, by name. Cells of different kinds or
+    methodology versions are in different ones.
     """
     found: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
-    for cell in cells_of(frame):
+    for cell in cells if isinstance(cells, Sequence) else cells_of(cells):
         found[cell.kind, cell.methodology, cell.contestant, cell.model, cell.task].append(cell)
-    return [_unit(found[name]) for name in sorted(found)]
+    return [unit_of(found[name]) for name in sorted(found)]
 
 
-def _unit(cells: Sequence[Cell]) -> Unit:
+def unit_of(cells: Sequence[Cell]) -> Unit:
+    """The unit of these cells; there is at least one."""
     counted = tuple(cell for cell in cells if cell.counted)
     known = {
         name: [value for cell in counted if (value := of(cell)) is not None] for name, of in VALUES.items()
@@ -88,4 +96,9 @@ def _unit(cells: Sequence[Cell]) -> Unit:
         void=sum(cell.void is True for cell in counted),
         unread=sum(cell.integrity is None for cell in counted),
         refusals=(verdicts.count(1), verdicts.count(0.5), verdicts.count(0)),
+        outcomes=Counter(cell.outcome for cell in cells),
+        claims=frozenset(cell.claim for cell in cells),
+        cli_versions=frozenset(cell.cli_version for cell in cells if cell.cli_version is not None),
+        model_builds=frozenset(build for cell in cells for build in cell.model_builds),
+        sweeps=frozenset(cell.sweep_id for cell in cells),
     )

@@ -26,7 +26,10 @@ MAX_ERROR = 2000
 
 COMMANDS = {
     "sweep": ("orchestrator.cli.sweep_cmd", "Plan, run, resume and look at sweeps."),
+    "report": ("orchestrator.cli.report_cmd", "Show rates with their intervals, and what they took."),
+    "compare": ("orchestrator.cli.report_cmd", "Say whether one side is better than another."),
     "cell": ("orchestrator.cli.cell_cmd", "Show one finished cell, or score it again."),
+    "explain": ("orchestrator.cli.explain_cmd", "Show how a number came about, term by term."),
     "task": ("orchestrator.cli.task_cmd", "List tasks, and prove them."),
     "model": ("orchestrator.cli.model_cmd", "Add local models, list, remove and serve them."),
     "import": ("orchestrator.cli.import_cmd", "Import results that others published."),
@@ -34,6 +37,7 @@ COMMANDS = {
     "images": ("orchestrator.cli.images_cmd", "Build and list the images, check them against their pins."),
     "run-cell": ("orchestrator.cli.run_cell_cmd", "Run one cell, inside a CLI's image."),
     "check": ("orchestrator.cli.check_cmd", "Run one task with a CLI installed here, without Docker."),
+    "completion": ("orchestrator.cli.completion_cmd", "Print what makes a shell complete cab's words."),
     "doctor": ("orchestrator.cli.doctor_cmd", "Say what this machine has, lacks, and how to mend it."),
 }
 

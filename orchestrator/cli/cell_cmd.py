@@ -8,10 +8,11 @@ from pathlib import Path
 import click
 
 from orchestrator.cli import INTERRUPTED
+from orchestrator.cli.complete import cells
 from orchestrator.cli.options import Group, images_dir_option, json_option, results_option
 from orchestrator.report.text import print_json
 
-cell_argument = click.argument("cell")
+cell_argument = click.argument("cell", shell_complete=cells)
 
 
 @click.group(cls=Group)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import click
 
 from orchestrator.adapter import Wire
+from orchestrator.cli.complete import clis, tasks
 from orchestrator.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,14 +31,16 @@ SETTINGS: dict[str, Any] = {
 C = TypeVar("C", bound=Callable[..., Any])
 
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    click.option("--tui", "cli", required=True, metavar="CLI", help="The coding-agent CLI."),
+    click.option(
+        "--tui", "cli", required=True, metavar="CLI", help="The coding-agent CLI.", shell_complete=clis
+    ),
     click.option(
         "--model",
         default="none",
         metavar="ID",
         help="A model at the endpoint, or embedded/NAME; a baseline asks none.",
     ),
-    click.option("--task", required=True, metavar="CATEGORY/NAME", help="The task."),
+    click.option("--task", required=True, metavar="CATEGORY/NAME", help="The task.", shell_complete=tasks),
     click.option(
         "--run", type=click.IntRange(1, 1000), default=1, show_default=True, help="The cell's run number."
     ),

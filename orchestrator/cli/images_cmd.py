@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from orchestrator.cli import complete
 from orchestrator.cli.options import Group, images_dir_option, json_option
 from orchestrator.report.text import print_json
 
@@ -20,7 +21,7 @@ def images() -> None:
 
 
 @images.command()
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=complete.images)
 @click.option("--force", is_flag=True, help="Build again what is up to date, without the engine's cache.")
 @click.option(
     "-j",
@@ -47,7 +48,7 @@ def build(names: tuple[str, ...], force: bool, jobs: int, images_dir: Path | Non
 
 
 @images.command()
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=complete.images)
 @click.option("--to", "registry", metavar="REGISTRY", required=True, help="HOST[:PORT][/PATH].")
 @click.option(
     "--proprietary", is_flag=True, help="Push also CLIs that their makers let nobody hand on: you may."
@@ -73,7 +74,7 @@ def push(names: tuple[str, ...], registry: str, proprietary: bool, images_dir: P
 
 
 @images.command()
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=complete.images)
 @click.option("--from", "registry", metavar="REGISTRY", help="HOST[:PORT][/PATH].")
 @click.option(
     "--lock",
@@ -112,7 +113,7 @@ def _references(found: dict[str, str]) -> None:
 
 
 @images.command()
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=complete.images)
 @images_dir_option
 @json_option
 def lock(names: tuple[str, ...], images_dir: Path | None, as_json: bool) -> None:
@@ -132,7 +133,7 @@ def lock(names: tuple[str, ...], images_dir: Path | None, as_json: bool) -> None
 
 
 @images.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete.images)
 @json_option
 def sbom(name: str, as_json: bool) -> None:
     """List what is in an image of images.lock: packages by name, version and licence; --json as CycloneDX."""
@@ -169,7 +170,7 @@ def list_(images_dir: Path | None, as_json: bool) -> None:
 
 
 @images.command()
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=complete.images)
 @images_dir_option
 @json_option
 def verify(names: tuple[str, ...], images_dir: Path | None, as_json: bool) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from orchestrator.cli.complete import local_models
 from orchestrator.cli.options import Group, json_option
 
 
@@ -52,7 +53,7 @@ def add(file: Path, name: str | None, sha256: str | None) -> None:
 
 
 @model.command()
-@click.argument("name")
+@click.argument("name", shell_complete=local_models)
 def rm(name: str) -> None:
     """Forget a local model. Its file stays."""
     from orchestrator.gateway.local.registry import PREFIX, Registry
@@ -62,7 +63,7 @@ def rm(name: str) -> None:
 
 
 @model.command()
-@click.argument("name")
+@click.argument("name", shell_complete=local_models)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Instead of a free one.")
 @click.option("--log", type=click.Path(path_type=Path, dir_okay=False), help="Append what llama.cpp says.")
 def serve(name: str, port: int, log: Path | None) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator.cli import INTERRUPTED
+from orchestrator.cli.complete import sweeps
 from orchestrator.cli.options import Group, images_dir_option, json_option, results_option
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ def run(
 
 
 @sweep.command()
-@click.argument("sweep_id")
+@click.argument("sweep_id", shell_complete=sweeps)
 @click.option(
     "--runs", type=click.IntRange(1, 1000), metavar="N", help="Add runs, until each cell has N of them."
 )
@@ -211,7 +212,7 @@ def resume(
 
 
 @sweep.command()
-@click.argument("sweep_id", required=False)
+@click.argument("sweep_id", required=False, shell_complete=sweeps)
 @results_option
 @json_option
 def status(sweep_id: str | None, results: Path, as_json: bool) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from orchestrator import paths
+from orchestrator.cli.complete import tasks
 from orchestrator.cli.options import Group, json_option
 from orchestrator.errors import InputError
 from orchestrator.report.text import print_json
@@ -43,7 +44,7 @@ def list_command(tasks_dir: Path, as_json: bool) -> None:
 
 
 @task.command("validate")
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=tasks)
 @click.option(
     "--runs", type=click.IntRange(min=2), default=10, show_default=True, help="Runs of the reference."
 )

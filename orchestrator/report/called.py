@@ -11,7 +11,9 @@ from pathlib import Path
 from orchestrator.paths import cab_command, near
 
 _MAIN = Path(__file__).resolve().parents[1] / "cli" / "__main__.py"
-_A_COMMAND = re.compile(r"(?<![\w./-])cab (?=(?:sweep|cell|task|import|images|check|doctor|--help)\b)")
+_A_COMMAND = re.compile(
+    r"(?<![\w./-])cab (?=(?:sweep|report|compare|cell|task|import|images|check|doctor|--help)\b)"
+)
 
 
 def called() -> str:

@@ -19,6 +19,7 @@ from orchestrator.report.again import again, results_of
 from orchestrator.report.asked import print_asked
 from orchestrator.report.called import as_called, command
 from orchestrator.report.columns import Column, fit
+from orchestrator.report.findings import print_findings
 from orchestrator.report.reproduce import one_container, reproduced
 from orchestrator.report.scores import print_scores
 from orchestrator.report.text import (
@@ -135,6 +136,7 @@ def _print_what_came(out: Console, record: CellRecord, cell_dir: Path) -> tuple[
     _print_verification(out, evidence)
     out.print()
     print_scores(record.scores, out)
+    print_findings(record.scores.get("integrity", {}), out)
     _print_cross_check(out, record)
     out.print()
     print_timeline(record.scores.get("latency", {}), evidence, out)

@@ -16,7 +16,8 @@ from rich.text import Text
 class Column:
     """One column. `worth` is None where it is never left out; the least worth goes first.
 
-    `least` is the width down to which its texts may be folded; None where they may not.
+    `least` is the width down to which its texts may be folded; None where they may not. `styles` colours its
+    texts, on terminals that have colours.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Column:
     worth: int | None = None
     right: bool = True
     least: int | None = None
+    styles: Sequence[str] = ()
 
     @property
     def natural(self) -> int:
@@ -64,6 +66,11 @@ def _widths(columns: Sequence[Column], available: int) -> list[int]:
     return widths
 
 
+def _texts(column: Column) -> list[Text]:
+    styles = column.styles or [""] * len(column.cells)
+    return [Text(text, style=style) for text, style in zip(column.cells, styles, strict=True)]
+
+
 def _table(columns: Sequence[Column], widths: Sequence[int]) -> Table:
     table = Table(
         box=box.SIMPLE_HEAD,
@@ -75,6 +82,6 @@ def _table(columns: Sequence[Column], widths: Sequence[int]) -> Table:
         table.add_column(
             column.name, justify="right" if column.right else "left", overflow="fold", width=width
         )
-    for cells in zip(*(column.cells for column in columns), strict=True):
+    for cells in zip(*(_texts(column) for column in columns), strict=True):
         table.add_row(*cells)
     return table

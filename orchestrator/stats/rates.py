@@ -63,37 +63,51 @@ def seed_of(*arrays: Floats) -> int:
     return int.from_bytes(digest.digest()[:8], "little")
 
 
-def cluster_bootstrap(
-    totals: Floats, sizes: Floats, *, level: float = LEVEL, resamples: int = RESAMPLES
-) -> Floats:
+def cluster_bootstrap(totals: Floats, sizes: Floats, *, level: float = LEVEL) -> Floats:
     """Intervals of the ratios Σ totals ÷ Σ sizes, by resampling clusters; shape (measures, 2).
 
     `totals` and `sizes` have a row for each cluster and a column for each measure; rows are resampled whole.
-    The percentiles are widened for few clusters by Student's t (the expanded percentile interval): plain
-    percentiles are too narrow there. A bound is infinite where too many resamples have a size of 0, and an
-    interval has no width where all clusters are alike. Raises ValueError below `MIN_CLUSTERS` clusters.
+    A bound is infinite where too many resamples have a size of 0, and an interval has no width where all
+    clusters are alike. Raises ValueError below `MIN_CLUSTERS` clusters.
     """
-    clusters = totals.shape[0]
+    clusters, measures = totals.shape
+    sums = resample(np.hstack([totals, sizes]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = sums[:, :measures] / sums[:, measures:]
+    return expanded_percentiles(np.nan_to_num(ratios, nan=np.inf, posinf=np.inf), clusters, level)
+
+
+def resample(columns: Floats, resamples: int = RESAMPLES) -> Floats:
+    """The sums of the columns over clusters drawn with replacement; a row for each resample.
+
+    `columns` has a row for each cluster. Raises ValueError below `MIN_CLUSTERS` clusters.
+    """
+    clusters = columns.shape[0]
     if clusters < MIN_CLUSTERS:
         raise ValueError(f"{clusters} clusters are fewer than {MIN_CLUSTERS}")
-    random = np.random.default_rng(seed_of(totals, sizes))
-    found = []
-    for start in range(0, resamples, rows := max(1, _CHUNK // clusters)):
-        weights = _weights(random, min(rows, resamples - start), clusters)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found.append((weights @ totals) / (weights @ sizes))
-    ratios = np.sort(np.nan_to_num(np.concatenate(found), nan=np.inf, posinf=np.inf), axis=0)
-    below = expanded_tail(clusters, level)
-    low = math.floor(below * (resamples - 1))
-    return np.stack([ratios[low], ratios[resamples - 1 - low]], axis=1)
+    random = np.random.default_rng(seed_of(columns))
+    rows = max(1, _CHUNK // clusters)
+    return np.concatenate(
+        [
+            _weights(random, min(rows, resamples - start), clusters) @ columns
+            for start in range(0, resamples, rows)
+        ]
+    )
 
 
-def expanded_tail(clusters: int, level: float = LEVEL) -> float:
-    """The percentile, of 1, at which a bootstrap interval of `clusters` clusters is cut on either side."""
+def expanded_percentiles(resampled: Floats, clusters: int, level: float = LEVEL) -> Floats:
+    """Intervals from resampled values, of shape (resamples, measures); shape (measures, 2).
+
+    Plain percentiles are too narrow where clusters are few. These are widened by what Student's t is wider
+    than the normal distribution, and by the bias of a variance over n instead of n - 1.
+    """
     from scipy.special import stdtrit
 
     t = float(stdtrit(clusters - 1, 0.5 + level / 2))
-    return NormalDist().cdf(-math.sqrt(clusters / (clusters - 1)) * t)
+    below = NormalDist().cdf(-math.sqrt(clusters / (clusters - 1)) * t)
+    ordered = np.sort(resampled, axis=0)
+    low = math.floor(below * (len(ordered) - 1))
+    return np.stack([ordered[low], ordered[len(ordered) - 1 - low]], axis=1)
 
 
 def _weights(random: np.random.Generator, rows: int, clusters: int) -> Floats:

@@ -86,7 +86,10 @@ class CellKey:
 
     @classmethod
     def of_id(cls, cell_id: str) -> tuple[str, CellKey]:
-        """The inverse of `cell_id()`: the sweep and the key. Raises InputError for what it never gives."""
+        """The inverse of `cell_id()`, of tasks named `category/name`: the sweep and the key.
+
+        Raises InputError for what it never gives.
+        """
         named, hash_, run = cell_id.rpartition("#run")
         named, at, condition = named.partition("@")
         named, plus, stack = named.partition("+")

@@ -40,8 +40,7 @@ def err(capsys, monkeypatch):
         ),
         (
             ["zz"],
-            "cab: no such command 'zz'; known: sweep, cell, task, model, import, images, run-cell, check, "
-            "doctor (see cab --help)\n",
+            f"cab: no such command 'zz'; known: {', '.join(cli.COMMANDS)} (see cab --help)\n",
         ),
     ],
 )

@@ -12,11 +12,11 @@ import pytest
 from click.testing import CliRunner, Result
 from report_samples import SWEEP, evidence, record, store
 
+from orchestrator.analysis.groups import pairs
 from orchestrator.cli.cell_cmd import cell as cell_command
 from orchestrator.cli.import_cmd import import_
 from orchestrator.cli.sweep_cmd import sweep as sweep_command
 from orchestrator.errors import InputError, StoreError
-from orchestrator.analysis.groups import pairs
 from orchestrator.report.summary import summary
 from orchestrator.run.start import of_file, of_stored
 from orchestrator.store import load_frame

@@ -6,8 +6,8 @@ import unicodedata
 import pytest
 from report_samples import SWEEP, entry, evidence, record, store
 
-from orchestrator.report.columns import Column, fit
 from orchestrator.analysis.groups import pairs
+from orchestrator.report.columns import Column, fit
 from orchestrator.report.legend import print_legend
 from orchestrator.report.table import _OUTCOME_LEAST, _tokens_a_pass, look_further, print_sweep
 from orchestrator.report.text import LEGEND, console

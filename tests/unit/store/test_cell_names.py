@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 import pytest
@@ -67,6 +68,21 @@ def test_cell_ids():
     full = CellKey("opencode", "m", "t", 3, "rules", "full-context")
     assert full.cell_id("s") == "s/opencode/m/t+rules@full-context#run3"
     assert str(full.path()) == "opencode/m/t+rules@full-context/run3"
+
+
+@settings(deadline=None)
+@given(KEY)
+def test_an_id_is_a_key_and_back(key):
+    key = replace(key, task=f"category/{key.task.replace('/', '-')}")
+    assert CellKey.of_id(key.cell_id("free-20261127")) == ("free-20261127", key)
+
+
+@pytest.mark.parametrize(
+    "cell_id", ["s/cli/m/c/t", "s/cli/c/t#run1", "s/cli/m/c/t#runx", "s/cli/m/c/t#run0", ""]
+)
+def test_what_is_no_cell_id(cell_id):
+    with pytest.raises(InputError):
+        CellKey.of_id(cell_id)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,236 @@
+"""`cab compare`: what may be said of B beside A, in words, and the numbers behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+
+from orchestrator.analysis.cells import ABOUT
+from orchestrator.analysis.compare import (
+    PASS_RATE,
+    SWAP,
+    Compared,
+    Comparison,
+    Difference,
+    Verdict,
+)
+from orchestrator.report.columns import Column, fit
+from orchestrator.report.markdown import escaped
+from orchestrator.report.markdown import table as markdown_table
+from orchestrator.report.text import (
+    LEGEND,
+    NOT_MEASURED,
+    console,
+    count,
+    dollars,
+    number,
+    plural,
+    print_json,
+    safe_line,
+    seconds,
+)
+from orchestrator.stats.paired import ALPHA, MIN_TASKS, POWER
+
+_NAMES = {
+    PASS_RATE: "pass",
+    "composite": "cab-1",
+    "tokens": "tokens",
+    "tokens_per_solved": "tokens a pass",
+    "usd": "cost",
+    "usd_per_solved": "cost a pass",
+    "wall_s": "wall s",
+    "active_s": "agent s",
+    "blast": "blast",
+}
+_COLOURS: dict[Verdict, str] = {"better": "green", "worse": "red", "too many lost cells": "yellow"}
+_CHANCE = f"{POWER:.0%}".replace("%", " %")
+
+
+def print_comparison(found: Compared, *, as_json: bool, as_markdown: bool) -> None:
+    """Print a comparison on stdout."""
+    if as_json:
+        print_json(as_data(found))
+        return
+    out = console()
+    a, b = safe_line(found.a.name), safe_line(found.b.name)
+    for comparisons in _tables(found):
+        for line in _head(comparisons, a, b):
+            _say(line, out, as_markdown=as_markdown)
+        columns = _measures(comparisons[0]) if found.by is None else _groups(comparisons, found.by)
+        _print(columns, out, as_markdown=as_markdown)
+        for line in _words(comparisons, a, b):
+            _say(line, out, as_markdown=as_markdown)
+        if any(NOT_MEASURED in column.cells for column in columns):
+            _say(LEGEND, out, as_markdown=as_markdown)
+        out.print()
+
+
+def as_data(found: Compared) -> dict[str, Any]:
+    """A comparison as JSON has it."""
+    sides = {
+        name: {"name": side.name, "where": dict(side.where), "cells": len(side.cells)}
+        for name, side in (("a", found.a), ("b", found.b))
+    }
+    rules = {"alpha": round(ALPHA, 6), "power": POWER, "min_tasks": MIN_TASKS}
+    return {**sides, "by": found.by, **rules, "comparisons": [asdict(it) for it in found.comparisons]}
+
+
+def _tables(found: Compared) -> list[list[Comparison]]:
+    """Those of one kind and version together."""
+    tables: dict[tuple[str, str], list[Comparison]] = {}
+    for it in found.comparisons:
+        tables.setdefault((it.kind, it.methodology), []).append(it)
+    return list(tables.values())
+
+
+def _head(comparisons: Sequence[Comparison], a: str, b: str) -> list[str]:
+    first = comparisons[0]
+    lines = [f"B, {b}, beside A, {a}: {ABOUT[first.kind]}; methodology {first.methodology}"]
+    if len(comparisons) == 1:
+        lines.append(_shared(first))
+    return lines
+
+
+def _shared(of: Comparison) -> str:
+    """What a comparison is of, and what it leaves out."""
+    said = [f"over {plural(of.tasks, 'shared task')}"]
+    if of.units != of.tasks:
+        said[0] += f" in {plural(of.units, 'unit')} that both attempted"
+    said.append(f"runs of each: A {_from_to(of.runs_a)}, B {_from_to(of.runs_b)}")
+    said.append(f"lost to infra errors: A {of.infra_a}, B {of.infra_b}")
+    if of.only_a or of.only_b:
+        said.append(f"left out: {of.only_a} that A alone attempted, {of.only_b} that B alone did")
+    return "; ".join(said)
+
+
+def _measures(of: Comparison) -> list[Column]:
+    """One line a measure."""
+    found = of.differences
+    verdicts = [it.verdict for it in found]
+    return [
+        Column("", [_NAMES[it.measure] for it in found], right=False),
+        Column("A", [_value(it.measure, it.a) for it in found], worth=8),
+        Column("B", [_value(it.measure, it.b) for it in found], worth=8),
+        Column("difference", [_change(it, it.value) for it in found]),
+        Column("95 %", [_between(it) for it in found], worth=9),
+        Column("p", [_p(it.p) for it in found], worth=3),
+        Column("p (Holm)", [_p(it.p_adjusted) for it in found], worth=5),
+        Column("B is", verdicts, right=False, styles=[_COLOURS.get(it, "") for it in verdicts]),
+    ]
+
+
+def _groups(comparisons: Sequence[Comparison], by: str) -> list[Column]:
+    """One line a group, of its pass rate."""
+    rates = [it.pass_rate for it in comparisons]
+    verdicts = [it.verdict for it in rates]
+    return [
+        Column(by, [safe_line(it.name) for it in comparisons], right=False, least=24),
+        Column("tasks", [count(it.tasks) for it in comparisons], worth=6),
+        Column("pass A", [_value(PASS_RATE, it.a) for it in rates], worth=8),
+        Column("pass B", [_value(PASS_RATE, it.b) for it in rates], worth=8),
+        Column("difference", [_change(it, it.value) for it in rates]),
+        Column("95 %", [_between(it) for it in rates], worth=9),
+        Column("p (Holm)", [_p(it.p_adjusted) for it in rates], worth=5),
+        Column("B is", verdicts, right=False, styles=[_COLOURS.get(it, "") for it in verdicts]),
+    ]
+
+
+def _words(comparisons: Sequence[Comparison], a: str, b: str) -> list[str]:
+    """The verdicts in words, on the pass rates first."""
+    said = []
+    for of in comparisons:
+        where = f"{safe_line(of.name)}: " if of.name else ""
+        said.append(f"{where}{_sentence(of, of.pass_rate, a, b)}")
+        decided = [it for it in of.others if it.verdict in ("better", "worse")]
+        said += [f"{where}{_sentence(of, it, a, b)}" for it in decided]
+        if not of.name:
+            reasons = {it.reason: None for it in of.others if it.reason}
+            for reason in reasons:
+                names = ", ".join(_NAMES[it.measure] for it in of.others if it.reason == reason)
+                said.append(f"{names}: {reason}")
+    return said
+
+
+def _sentence(of: Comparison, it: Difference, a: str, b: str) -> str:
+    name = _NAMES[it.measure]
+    match it.verdict:
+        case "better" | "worse":
+            how = it.method if it.method != SWAP else f"{it.method} with paired bootstrap"
+            return (
+                f"{b} is {it.verdict} than {a} in {name}: {_change(it, it.value)} {_between(it)} "
+                f"({how}, {plural(of.tasks, 'task')}, p {_p(it.p_adjusted)} after Holm)"
+            )
+        case "no detectable difference":
+            return f"no detectable difference in {name}: {_takes(of, it)}"
+    return f"no verdict on {name}: {it.reason}"
+
+
+def _takes(of: Comparison, it: Difference) -> str:
+    """What it would take to see one."""
+    if it.needed is None:
+        return f"{_change(it, it.value)} {_between(it)}"
+    least = _change(it, it.needed.detectable).lstrip("+")
+    said = f"{plural(of.tasks, 'task')} at as many runs show {least} or more with a chance of {_CHANCE}"
+    if it.needed.tasks is None:
+        return f"{said}; none at all was observed"
+    more = f"; to see the observed {_change(it, it.value)}, about {plural(it.needed.tasks, 'task')}"
+    if it.needed.runs is not None:
+        return f"{said}{more}, or {plural(it.needed.runs, 'run')} of each of these"
+    if max(*of.runs_a, *of.runs_b) > 1 and it.measure == PASS_RATE:
+        return f"{said}{more}; no number of runs of these is enough"
+    return said + more
+
+
+def _value(measure: str, value: float | None) -> str:
+    if value is None:
+        return NOT_MEASURED
+    show: dict[str, Callable[[float], str]] = {
+        "tokens": count,
+        "tokens_per_solved": count,
+        "usd": dollars,
+        "usd_per_solved": dollars,
+        "wall_s": lambda it: seconds(it * 1000),
+        "active_s": lambda it: seconds(it * 1000),
+    }
+    return show.get(measure, number)(value)
+
+
+def _change(it: Difference, value: float | None) -> str:
+    """A difference with its sign, or a ratio: `+0.12`, `×0.81`."""
+    if value is None:
+        return NOT_MEASURED
+    return f"×{value:.2f}" if it.kind == "ratio" else f"{value:+.3f}"
+
+
+def _between(it: Difference) -> str:
+    if it.low is None or it.high is None:
+        return NOT_MEASURED
+    return f"[{it.low:.2f}, {it.high:.2f}]" if it.kind == "ratio" else f"[{it.low:+.2f}, {it.high:+.2f}]"
+
+
+def _p(value: float | None) -> str:
+    """To two digits that count; as 1 where it is."""
+    if value is None:
+        return NOT_MEASURED
+    return "<0.0001" if value < 0.0001 else f"{value:.2g}"
+
+
+def _from_to(runs: tuple[int, int]) -> str:
+    return str(runs[0]) if runs[0] == runs[1] else f"{runs[0]}–{runs[1]}"
+
+
+def _print(columns: list[Column], out: Console, *, as_markdown: bool) -> None:
+    if as_markdown:
+        out.print(f"\n{markdown_table(columns)}", soft_wrap=True)
+        return
+    made, left_out = fit(columns, "", out)
+    out.print(made)
+    if left_out:
+        out.print(f"left out at this width: {', '.join(left_out)} (see --json)", style="dim", soft_wrap=True)
+
+
+def _say(line: str, out: Console, *, as_markdown: bool) -> None:
+    out.print(f"- {escaped(line)}" if as_markdown else line, soft_wrap=True)
