@@ -1,11 +1,13 @@
 #!/bin/sh
-# One night of cab, for a timer or a CI job: what an earlier night left unfinished, then tonight's sweep.
+# One night of cab, for a timer or a CI job: what an earlier night left unfinished, then tonight's sweep; each is
+# compared with the good nights before it.
 #
 #     nightly.sh run SPEC       go on with what is left, then run SPEC as nightly-<date>
 #     nightly.sh resume SPEC    only go on with what is left, as after a reboot
 #
-# Exit codes are cab's: 0 every cell has ended; 1 some still end in an error that is not the agent's, after all
-# tries; 2 (or another) a person has to mend something; 130 stopped, and the next call goes on.
+# Exit codes: 0 every cell has ended; 1 some still end in an error that is not the agent's, after all tries; 3 the
+# night is worse than those before, or too little of it came to a result; 2 (or another) a person has to mend
+# something; 130 stopped, and the next call goes on.
 set -u
 
 cab=${NIGHTLY_CAB:-.venv/bin/cab}
@@ -13,6 +15,7 @@ results=${NIGHTLY_RESULTS:-results}
 tries=${NIGHTLY_TRIES:-3}             # resumes after infrastructure errors
 pause=${NIGHTLY_PAUSE:-900}           # seconds before each of them
 overlap=${NIGHTLY_OVERLAP:-43200}     # seconds to wait for a night that is still at work
+baseline=${NIGHTLY_BASELINE:-last-good:5}  # what a night is compared with
 
 verb=${1-}
 spec=${2-}
@@ -51,6 +54,18 @@ in_front() {
     fi
 }
 
+# Compare the night $1 with the baseline, and keep what is said beside its cells. $code, that of the sweep, becomes
+# 3 where the night is worse.
+gate() {
+    swept=$code
+    in_front "$cab" gate --baseline "$baseline" --candidate "$1" --keep \
+        --junit "$results/$1/gate.xml" --markdown "$results/$1/gate.md" -r "$results"
+    case $code in
+        0) code=$swept ;;
+        1) code=3 ;;
+    esac
+}
+
 # Bring the night $1 to its end with the cab command that follows; its exit code is in $code.
 night() {
     id=$1
@@ -69,7 +84,11 @@ night() {
         in_front "$cab" sweep resume "$id" -r "$results"
     done
     case $code in
-        0 | 1) rm -f "$current" ;;
+        0 | 1)
+            gate "$id"
+            # Stopped before it was compared: the next call goes on with that.
+            [ "$code" = 130 ] || rm -f "$current"
+            ;;
     esac
 }
 

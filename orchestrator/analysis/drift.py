@@ -1,5 +1,5 @@
-"""What else differs between nights: models, images, CLIs, tasks, cab itself. A difference explains no result, but no
-result is read without it.
+"""What else differs between nights: models, images, CLIs, tasks, cab itself. A difference explains no result,
+but no result is read without it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from orchestrator.store.record import Cab
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing that is not what it was: the distinct values of the nights before, in their order, and of the last.
+    """One thing that is not what it was: the distinct values of the nights before, in their order, and of the
+    last.
 
     `what` is `model build`, `image`, `CLI version`, `adapter`, `task`, `plugin`, `local model`, `cab`, `sweep
-    file`, `machine` or `concurrency`; `name` says which of several it is, "" where there is one. Either side is
-    empty where there was none.
+    file`, `machine` or `concurrency`; `name` says which of several it is, "" where there is one. Either side
+    is empty where there was none.
     """
 
     what: str
@@ -28,7 +29,9 @@ class Difference:
 
 
 def differences(before: Sequence[Night], now: Night) -> list[Difference]:
-    """How the last night differs from those before. What one side lacks altogether is no difference, but of builds."""
+    """How the last night differs from those before. What one side lacks altogether is no difference, but of
+    builds.
+    """
     facts = [_facts(night) for night in before]
     last = _facts(now)
     found = []
@@ -43,11 +46,11 @@ def differences(before: Sequence[Night], now: Night) -> list[Difference]:
 
 
 def _distinct(builds: Iterable[str]) -> tuple[str, ...]:
-    """Builds, sorted; an answer that names a model without a fingerprint tells no other build than one that names both."""
+    """Builds, sorted; an answer that names a model without a fingerprint tells no other build than one that
+    names both.
+    """
     named = set(builds)
-    return tuple(
-        sorted(name for name in named if not any(other.startswith(f"{name} ") for other in named))
-    )
+    return tuple(sorted(name for name in named if not any(other.startswith(f"{name} ") for other in named)))
 
 
 def builds_of(night: Night) -> dict[str, tuple[str, ...]]:

@@ -1,13 +1,13 @@
 """Whether a night is worse than the nights before: what a nightly job fails on, and what it was asked over.
 
-A gate fails on a significant drop of a pair's pass rate, after Holm's correction over all tests of the gate; on any cell
-of a scripted model or a baseline that passed before and does not now, since those ask no model; and on a pair of
-which too little came to a result for either to mean something.
+A gate fails on a significant drop of a pair's pass rate, after Holm's correction over all tests of the gate;
+on any cell of a scripted model or a baseline that passed before and does not now, since those ask no model;
+and on a pair of which too little came to a result for either to mean something.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -35,8 +35,8 @@ class Rules:
 @dataclass(frozen=True)
 class Coverage:
     """How much of a pair came to a result. `unfinished` cells were planned and have no record; `left_out` are
-    those that the plan or preflight left out though the baseline has results of the pair. `value` is counted ÷
-    all of them.
+    those that the plan or preflight left out though the baseline has results of the pair. `value` is counted
+    ÷ all of them.
     """
 
     pair: str
@@ -68,8 +68,8 @@ class Scripted:
 
 @dataclass(frozen=True)
 class Gate:
-    """The verdict. `baseline` has the ids of its sweeps, the oldest first, and none on a first night, on which
-    coverage alone is asked for. `notes` say what was not compared, and why.
+    """The verdict. `baseline` has the ids of its sweeps, the oldest first, and none on a first night, on
+    which coverage alone is asked for. `notes` say what was not compared, and why.
     """
 
     candidate: str
@@ -111,13 +111,13 @@ def gate(candidate: Night, baseline: Sequence[Night], rules: Rules) -> Gate:
     coverage = _coverage(candidate, now, measured, rules.coverage)
     scripted = tuple(_scripted(kept, before, candidate, now))
     tests = tuple(pair_tests(before, now, rules.alpha, rules.limits))
-    if baseline and not scripted and all(test.verdict == "too few tasks" for test in tests):
-        if all(it.enough for it in coverage):
-            raise InputError(
-                f"{candidate.sweep_id} shares too few tasks with the baseline for any drop to be seen",
-                place=", ".join(night.sweep_id for night in baseline),
-                mend="give more nights as baseline, or one with the same pairs and tasks",
-            )
+    untested = not scripted and all(test.verdict == "too few tasks" for test in tests)
+    if baseline and untested and all(it.enough for it in coverage):
+        raise InputError(
+            f"{candidate.sweep_id} shares too few tasks with the baseline for any drop to be seen",
+            place=", ".join(night.sweep_id for night in baseline),
+            mend="give more nights as baseline, or one with the same pairs and tasks",
+        )
     return Gate(
         candidate=candidate.sweep_id,
         baseline=tuple(night.sweep_id for night in kept),
@@ -142,12 +142,14 @@ def _comparable(candidate: Night, baseline: Sequence[Night]) -> tuple[list[Night
     kept, notes = [], []
     for night in baseline:
         if candidate.methodologies and night.methodologies != candidate.methodologies:
-            said = ", ".join(night.methodologies) or "no results"
-            notes.append(f"{night.sweep_id} is not compared: its methodology is {said}, not {candidate.methodologies[0]}")
+            said = f"{', '.join(night.methodologies) or 'unknown'}, not {candidate.methodologies[0]}"
+            notes.append(f"{night.sweep_id} is not compared: its methodology is {said}")
         else:
             kept.append(night)
     if baseline and not kept:
-        raise InputError(f"no night of the baseline can be compared: {notes[0]}", mend="name another baseline")
+        raise InputError(
+            f"no night of the baseline can be compared: {notes[0]}", mend="name another baseline"
+        )
     if not kept:
         notes.append("there is no earlier good night: coverage alone was asked for")
     return kept, notes
@@ -164,32 +166,41 @@ def _pair_of(key: CellKey) -> str:
 def _coverage(
     candidate: Night, now: Iterable[Cell], measured: set[str], bound: float
 ) -> tuple[Coverage, ...]:
-    """Of each pair that the candidate planned. Cells that were left out count where the baseline has the pair."""
-    states: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    """Of each pair that the candidate planned. Cells that were left out count where the baseline has the
+    pair.
+    """
+    states: dict[str, Counter[str]] = defaultdict(Counter)
     finished = {_matrix_id(cell) for cell in now}
     for cell in now:
-        left_out = cell.row.state == "not_run"
-        if not left_out or _pair(cell) in measured:
-            states[_pair(cell)]["left_out" if left_out else cell.row.state] += 1
-    left_out = set(candidate.not_run)
+        if cell.row.state != "not_run":
+            states[_pair(cell)][cell.row.state] += 1
+        elif _pair(cell) in measured:
+            states[_pair(cell)]["left_out"] += 1
     for key in candidate.planned:
-        if key.matrix_id() not in finished | left_out:
+        if key.matrix_id() not in finished | candidate.not_run.keys():
             states[_pair_of(key)]["unfinished"] += 1
-    for matrix_id in left_out - finished:
-        pair = _pair_of(_key(matrix_id))
-        if pair in measured:
+    for matrix_id in candidate.not_run.keys() - finished:
+        if (pair := _pair_of(_key(matrix_id))) in measured:
             states[pair]["left_out"] += 1
-    found = []
-    for pair, of in sorted(states.items()):
-        parts = [of[name] for name in ("counted", "infra", "unfinished", "left_out")]
-        found.append(Coverage(pair, *parts, enough=parts[0] >= bound * sum(parts)))
-    return tuple(found)
+    return tuple(
+        Coverage(
+            pair=pair,
+            counted=of["counted"],
+            infra=of["infra"],
+            unfinished=of["unfinished"],
+            left_out=of["left_out"],
+            enough=of["counted"] >= bound * of.total(),
+        )
+        for pair, of in sorted(states.items())
+    )
 
 
 def _scripted(
     nights: Sequence[Night], before: Sequence[Iterable[Cell]], candidate: Night, now: Iterable[Cell]
 ) -> Iterable[Scripted]:
-    """The cells without a model that passed on the last night that has a verdict on them, if they are planned now."""
+    """The cells without a model that passed on the last night that has a verdict on them, if they are planned
+    now.
+    """
     last: dict[str, tuple[Cell, str]] = {}
     for night, cells in zip(nights, before, strict=True):
         last |= {_matrix_id(cell): (cell, night.sweep_id) for cell in cells if cell.counted}
@@ -200,7 +211,9 @@ def _scripted(
             continue
         found = ended.get(matrix_id)
         passed = found is not None and found.counted and found.row.passed == 1
-        yield Scripted(matrix_id, _pair(cell), sweep_id, passed, _ended(found, candidate.not_run.get(matrix_id)))
+        yield Scripted(
+            matrix_id, _pair(cell), sweep_id, passed, _ended(found, candidate.not_run.get(matrix_id))
+        )
 
 
 def _ended(cell: Cell | None, why_not: str | None) -> str:
@@ -220,11 +233,12 @@ def _not_compared(
     """What one side has and the other has not planned, and tasks whose files changed."""
     if not nights:
         return []
-    here = {_pair_of(key) for key in candidate.planned} | {_pair_of(_key(it)) for it in candidate.not_run}
+    planned = {_pair_of(key) for key in candidate.planned}
+    here = planned | {_pair_of(_key(it)) for it in candidate.not_run}
     there = {_pair(cell) for cells in before for cell in cells}
     changed = _renamed(cell.task for cells in (*before, now) for cell in cells)
     said = [
-        ("planned tonight, not in the baseline", here - there),
+        ("planned tonight, not in the baseline", planned - there),
         ("in the baseline, not planned tonight", there - here),
         ("tasks whose files changed, so not compared", changed),
     ]

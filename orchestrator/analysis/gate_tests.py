@@ -1,4 +1,6 @@
-"""The tests of a gate: each pair's pass rate, and further axes with their limits, of one night against those before."""
+"""The tests of a gate: each pair's pass rate, and further axes with their limits, of one night against those
+before.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,17 @@ import numpy as np
 from orchestrator.analysis.cells import Cell
 from orchestrator.analysis.units import VALUES
 from orchestrator.stats.many import holm
-from orchestrator.stats.rotation import Bools, Floats, Ints, common_scale, detectable_drop, drop_p_values, smallest_p
+from orchestrator.stats.paired import MIN_TASKS, difference_interval
+from orchestrator.stats.rates import cluster_bootstrap
+from orchestrator.stats.rotation import (
+    Bools,
+    Floats,
+    Ints,
+    common_scale,
+    detectable_drop,
+    drop_p_values,
+    smallest_p,
+)
 
 LimitedAxis = Literal["tokens", "usd", "wall_s", "active_s"]
 LIMITED: tuple[LimitedAxis, ...] = ("tokens", "usd", "wall_s", "active_s")
@@ -44,12 +56,15 @@ class Moved:
 
 @dataclass(frozen=True)
 class PairTest:
-    """One axis of one pair over the `tasks` that it and the baseline have results of, on up to `nights` nights before.
+    """One axis of one pair over the `tasks` that it and the baseline have results of, on up to `nights`
+    nights before.
 
-    `before` and `now` are pass rates (means over tasks), or of a limited axis geometric means over tasks in the unit of
-    the axis. `p` is one-sided, `p_holm` corrected over all tests of the gate; both are None where the tasks are too
-    few for any result to be significant. `detectable` is about the drop of the pass rate that would be seen
-    with a probability of 80 %; None where that cannot be said. `fell` has the tasks that are worse now, the worst first.
+    `before` and `now` are pass rates (means over tasks), or of a limited axis geometric means over tasks in
+    the unit of the axis. `change` is the 95 % interval of now − before, of a limited axis of now ÷ before;
+    None where the tasks are too few for one. `p` is one-sided, `p_holm` corrected over all tests of the gate;
+    both are None where the tasks are too few for any result to be significant. `detectable` is about the drop
+    of the pass rate that would be seen with a probability of 80 %; None where that cannot be said. `fell` has
+    the tasks that are worse now, the worst first.
     """
 
     pair: str
@@ -59,6 +74,7 @@ class PairTest:
     nights: int
     before: float | None
     now: float | None
+    change: tuple[float, float] | None
     p: float | None
     p_holm: float | None
     verdict: Verdict
@@ -69,13 +85,15 @@ class PairTest:
 def pair_tests(
     before: Sequence[Iterable[Cell]], now: Iterable[Cell], alpha: float, limits: Sequence[Limit]
 ) -> list[PairTest]:
-    """The tests of all pairs of models that both sides have, by pair; `before` has the cells of each night."""
+    """The tests of all pairs of models that both sides have, by pair; `before` has each night's cells."""
     if not before:
         return []
     nights = [_by_pair(cells) for cells in (*before, now)]
     pairs = sorted(set(nights[-1]) & set().union(*nights[:-1]))
     axes: list[Limit | None] = [None, *limits]
-    tables = [_Table.of(pair, axis, [night.get(pair, {}) for night in nights]) for pair in pairs for axis in axes]
+    tables = [
+        _Table.of(pair, axis, [night.get(pair, {}) for night in nights]) for pair in pairs for axis in axes
+    ]
     # What can never be significant is no test, and costs the others nothing.
     tested = [table for table in tables if table.smallest_p <= alpha]
     while any(table.smallest_p > alpha / len(tested) for table in tested):
@@ -87,7 +105,9 @@ def pair_tests(
 
 @dataclass(frozen=True)
 class _Table:
-    """The values of one axis of one pair, (tasks, nights) with the last night's last; NaN where there is none."""
+    """The values of one axis of one pair, (tasks, nights) with the last night's last; NaN where there is
+    none.
+    """
 
     pair: str
     limit: Limit | None
@@ -123,7 +143,9 @@ class _Table:
         return common_scale(self.runs) if self.limit is None else round(1 / _STEP)
 
     def whole(self) -> Ints:
-        """The values as whole numbers, higher where they are better, and the last night's less what the limit allows."""
+        """The values as whole numbers, higher where they are better, and the last night's less what the limit
+        allows.
+        """
         means = np.nan_to_num(self.means)
         if self.limit is not None:
             allowed = np.zeros(means.shape[1])
@@ -144,6 +166,7 @@ class _Table:
             nights=int((~np.isnan(self.means[:, :-1])).sum(axis=1).max(initial=0)),
             before=None,
             now=None,
+            change=None,
             p=None,
             p_holm=None,
             verdict="too few tasks",
@@ -159,8 +182,17 @@ class _Table:
             for task, was, now in zip(self.tasks, earlier, last, strict=True)
         ]
         sign = -1 if self.limit is None else 1
-        fell = sorted((it for it in moved if sign * (it.now - it.before) > 0), key=lambda it: -sign * (it.now - it.before))
-        known = replace(plain, before=float(back(earlier.mean())), now=float(back(last.mean())), fell=tuple(fell))
+        fell = sorted(
+            (it for it in moved if sign * (it.now - it.before) > 0),
+            key=lambda it: -sign * (it.now - it.before),
+        )
+        known = replace(
+            plain,
+            before=float(back(earlier.mean())),
+            now=float(back(last.mean())),
+            change=self._change(earlier, last),
+            fell=tuple(fell),
+        )
         if p is None:
             return known
         return replace(
@@ -170,6 +202,14 @@ class _Table:
             verdict="worse" if p[1] <= alpha else "no significant change",
             detectable=self._detectable(alpha / tests),
         )
+
+    def _change(self, earlier: Floats, last: Floats) -> tuple[float, float] | None:
+        if len(self.tasks) < MIN_TASKS:
+            return None
+        if self.limit is None:
+            return difference_interval((last - earlier).tolist())
+        [[low, high]] = cluster_bootstrap((last - earlier)[:, None], np.ones((len(self.tasks), 1))).tolist()
+        return math.exp(low), math.exp(high)
 
     def _detectable(self, level: float) -> float | None:
         if self.limit is not None:

@@ -9,8 +9,9 @@ from pathlib import Path
 import polars as pl
 
 from orchestrator.analysis.cells import Cell, cells_of, versions
-from orchestrator.errors import InputError, StoreError
-from orchestrator.store.cells import SWEEP, CellStore
+from orchestrator.errors import InputError
+from orchestrator.store.cells import SWEEP, CellStore, newest_sweep
+from orchestrator.store.chosen import chosen_sweeps
 from orchestrator.store.frame import load_frame
 from orchestrator.store.gated import read_gated
 from orchestrator.store.names import CellKey
@@ -50,34 +51,37 @@ class Night:
         return [CellKey.of_id(cell_id)[1] for cell_id in self.sweep.order]
 
 
-def read_night(root: Path) -> Night:
-    """The sweep whose directory is `root`. Raises StoreError."""
-    root = root.resolve()
-    store = CellStore(root.parent, root.name)
+def read_night(store: CellStore) -> Night:
+    """Raises StoreError."""
     sweep = store.sweep()
     skipped = (*sweep.skipped, *incompatible_cells(store))
     return Night(
         sweep,
-        load_frame(root) if store.index_path.exists() else load_frame([]),
+        load_frame(store.root) if store.index_path.exists() else load_frame([]),
         {CellKey.of_id(cell.cell_id)[1].matrix_id(): cell.reason for cell in skipped},
     )
-
-
-def sweep_dirs(root: Path) -> list[Path]:
-    """`root` where it is a sweep's directory, else those in it. Raises InputError where there is none."""
-    if (root / SWEEP).is_file():
-        return [root]
-    found = sorted(path.parent for path in root.glob(f"*/{SWEEP}"))
-    if not found:
-        raise InputError(
-            "is no sweep and holds none", place=str(root), mend="give a sweep's directory, or one of sweeps"
-        )
-    return found
 
 
 def in_order(nights: Iterable[Night]) -> list[Night]:
     """The oldest first."""
     return sorted(nights, key=lambda night: (night.sweep.started_at, night.sweep_id))
+
+
+def nights_of(names: Sequence[str], results: Path) -> list[Night]:
+    """The nights that the names mean, the oldest first: without names those of the newest sweep's spec in
+    `results`, of one sweep all of its spec, of several sweeps or a directory of them exactly these.
+
+    Raises InputError or StoreError.
+    """
+    stores = chosen_sweeps(names or [newest_sweep(results)], results)
+    if len(stores) > 1:
+        return in_order(map(read_night, stores))
+    name = read_night(stores[0]).name
+    if name is None:
+        return [read_night(stores[0])]
+    beside = stores[0].root.parent
+    others = (CellStore(beside, path.parent.name) for path in beside.glob(f"*/{SWEEP}"))
+    return in_order(night for store in others if (night := read_night(store)).name == name)
 
 
 def find_baseline(names: Sequence[str], results: Path, candidate: Night) -> list[Night]:
@@ -95,8 +99,7 @@ def find_baseline(names: Sequence[str], results: Path, candidate: Night) -> list
                 raise InputError(f"{name!r} names no number of nights", mend=f"write {LAST_GOOD}:5")
             found |= _last_good(results, candidate, int(count or 1))
             continue
-        roots = _named(name, results)
-        nights = {root.resolve(): read_night(root) for root in roots}
+        nights = {store.root.resolve(): read_night(store) for store in chosen_sweeps([name], results)}
         others = {root: night for root, night in nights.items() if not _same(night, candidate)}
         if not others:
             raise InputError(f"{name!r} is the candidate itself", mend="name another sweep as baseline")
@@ -120,29 +123,35 @@ def cells_by_night(nights: Sequence[Night]) -> list[list[Cell]]:
 
 
 def _last_good(results: Path, candidate: Night, count: int) -> dict[Path, Night]:
-    good = []
-    for path in results.glob(f"*/{SWEEP}"):
-        kept = read_gated(path.parent)
-        if kept is None or not kept.passed or kept.sweep_id != path.parent.name:
-            continue
-        night = read_night(path.parent)
-        before = night.sweep.started_at < candidate.sweep.started_at
-        comparable = set(night.methodologies) & set(candidate.methodologies) or not candidate.methodologies
-        if before and comparable and night.name == candidate.name and not _same(night, candidate):
-            good.append((night.sweep.started_at, path.parent.resolve(), night))
-    return {root: night for _, root, night in sorted(good, key=lambda it: it[:2])[-count:]}
+    """The newest good nights. One that was compared with a night that had failed begins a new level, which a
+    person took: none before it is asked.
+    """
+    kept = {
+        path.parent.name: gated
+        for path in results.glob(f"*/{SWEEP}")
+        if (gated := read_gated(path.parent)) is not None
+    }
+    nights = [
+        night
+        for sweep_id, gated in kept.items()
+        if gated.passed and _may_precede(night := read_night(CellStore(results, sweep_id)), candidate)
+    ]
+    found: dict[Path, Night] = {}
+    for night in reversed(in_order(nights)):
+        found[(results / night.sweep_id).resolve()] = night
+        against = [kept[other] for other in kept[night.sweep_id].baseline if other in kept]
+        if len(found) == count or any(not gated.passed for gated in against):
+            break
+    return found
 
 
-def _named(name: str, results: Path) -> list[Path]:
-    """The directories that a name of a baseline means."""
-    if (results / name / SWEEP).is_file():
-        return [results / name]
-    if Path(name).is_dir():
-        return sweep_dirs(Path(name))
-    if "/" in name:
-        raise StoreError("there is no such directory", place=name, mend="give a directory of sweeps")
-    CellStore(results, name).sweep()
-    raise AssertionError("a sweep without a record was read")
+def _may_precede(night: Night, candidate: Night) -> bool:
+    """Whether a night is of the candidate's spec and methodology, and began before it."""
+    return (
+        night.name == candidate.name
+        and night.sweep.started_at < candidate.sweep.started_at
+        and (not candidate.methodologies or night.methodologies == candidate.methodologies)
+    )
 
 
 def _same(night: Night, other: Night) -> bool:

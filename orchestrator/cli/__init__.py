@@ -1,7 +1,7 @@
 """The `cab` command. Each verb group is a module of its own, imported only when it is called.
 
-Exit codes: 0 all went well; 1 some cell ended in infra_error or verify_error, or some image was not built;
-2 bad input or something is missing on the machine; 130 interrupted.
+Exit codes: 0 all went well; 1 some cell ended in infra_error or verify_error, some image was not built, or a
+gate failed; 2 bad input or something is missing on the machine; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ COMMANDS = {
     "task": ("orchestrator.cli.task_cmd", "List tasks, and prove them."),
     "model": ("orchestrator.cli.model_cmd", "Add local models, list, remove and serve them."),
     "import": ("orchestrator.cli.import_cmd", "Import results that others published."),
+    "gate": ("orchestrator.cli.gate_cmd", "Say whether a sweep is worse than the nights before it."),
+    "history": ("orchestrator.cli.history_cmd", "Show past nights: rates, flaky tasks, what changed."),
     "export": ("orchestrator.cli.export_cmd", "Write finished cells for other programs."),
     "images": ("orchestrator.cli.images_cmd", "Build and list the images, check them against their pins."),
     "run-cell": ("orchestrator.cli.run_cell_cmd", "Run one cell, inside a CLI's image."),

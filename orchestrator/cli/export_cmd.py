@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -30,14 +30,16 @@ without_option = click.option(
 )
 
 
-def _output(what: str, *, stdout: bool = True, required: bool = True) -> Callable[[_Command], _Command]:
-    help_text = f"{what}; - is standard output." if stdout else f"{what}."
+def _output(
+    what: str, *, stdout: bool = False, directory: bool = False, required: bool = True
+) -> Callable[[_Command], _Command]:
     return click.option(
         "-o",
         "--output",
-        type=click.Path(path_type=Path, allow_dash=stdout),
+        metavar="DIR" if directory else "FILE",
+        type=click.Path(path_type=Path, allow_dash=stdout, file_okay=not directory, dir_okay=directory),
         required=required,
-        help=help_text,
+        help=f"{what}; - is standard output." if stdout else f"{what}.",
     )
 
 
@@ -54,38 +56,46 @@ def _columns(without: tuple[str, ...]) -> tuple[Column, ...]:
 
 
 def _table(
-    chunks: str, sweeps: tuple[str, ...], results: Path, output: Path, without: tuple[str, ...]
+    form: Literal["csv", "jsonl"],
+    sweeps: tuple[str, ...],
+    results: Path,
+    output: Path,
+    without: tuple[str, ...],
 ) -> None:
     """Write a table of text, and beside it what its columns are."""
     from orchestrator.export import tables
-    from orchestrator.export.cells import cells_of
+    from orchestrator.export.cells import Seen, cells_of
     from orchestrator.export.writing import STDOUT, write_chunks
     from orchestrator.store.chosen import chosen_sweeps
 
-    columns = _columns(without)
-    cells = cells_of(chosen_sweeps(sweeps, results))
-    write_chunks(output, getattr(tables, chunks)(cells, columns))
+    columns, seen = _columns(without), Seen()
+    rows = tables.rows_of(seen.through(cells_of(chosen_sweeps(sweeps, results))), columns)
+    write_chunks(output, tables.csv(rows, columns) if form == "csv" else tables.jsonl(rows, columns))
     if output != STDOUT:
         write_chunks(output.with_name(f"{output.name}.columns.json"), [tables.facts(columns)])
+    click.echo(str(seen), err=True)
 
 
 @export.command()
 @sweeps_argument
-@_output("The file to write", stdout=False)
+@_output("The file to write")
 @without_option
 @results_option
 def parquet(sweeps: tuple[str, ...], output: Path, without: tuple[str, ...], results: Path) -> None:
-    """One row a cell, as Parquet. Its metadata `cab.columns` holds unit, source and meaning of each column."""
-    from orchestrator.export.cells import cells_of
-    from orchestrator.export.tables import write_parquet
+    """One row a cell, as Parquet. Its metadata `cab.columns` says what each column is."""
+    from orchestrator.export.cells import Seen, cells_of
+    from orchestrator.export.tables import rows_of, write_parquet
     from orchestrator.store.chosen import chosen_sweeps
 
-    write_parquet(output, cells_of(chosen_sweeps(sweeps, results)), _columns(without))
+    columns, seen = _columns(without), Seen()
+    cells = seen.through(cells_of(chosen_sweeps(sweeps, results)))
+    write_parquet(output, rows_of(cells, columns), columns)
+    click.echo(str(seen), err=True)
 
 
 @export.command()
 @sweeps_argument
-@_output("The file to write, with FILE.columns.json beside it")
+@_output("The file to write, with FILE.columns.json beside it", stdout=True)
 @without_option
 @results_option
 def csv(sweeps: tuple[str, ...], output: Path, without: tuple[str, ...], results: Path) -> None:
@@ -95,12 +105,105 @@ def csv(sweeps: tuple[str, ...], output: Path, without: tuple[str, ...], results
 
 @export.command()
 @sweeps_argument
-@_output("The file to write, with FILE.columns.json beside it")
+@_output("The file to write, with FILE.columns.json beside it", stdout=True)
 @without_option
 @results_option
 def jsonl(sweeps: tuple[str, ...], output: Path, without: tuple[str, ...], results: Path) -> None:
-    """One JSON object a cell and line."""
+    """One JSON object a line and cell."""
     _table("jsonl", sweeps, results, output, without)
+
+
+@export.command()
+@sweeps_argument
+@_output("The file to write", stdout=True)
+@results_option
+def junit(sweeps: tuple[str, ...], output: Path, results: Path) -> None:
+    """One test case a cell, as JUnit XML. Cells that did not run are skipped tests."""
+    from orchestrator.export.junit import junit as report
+    from orchestrator.export.writing import write_chunks
+    from orchestrator.store.chosen import chosen_sweeps
+
+    write_chunks(output, report(chosen_sweeps(sweeps, results)))
+
+
+@export.command()
+@sweeps_argument
+@_output("The new directory to write", directory=True)
+@results_option
+def atif(sweeps: tuple[str, ...], output: Path, results: Path) -> None:
+    """One trajectory a cell, in Harbor's Agent Trajectory Interchange Format. It holds what was said."""
+    from orchestrator.export.atif import write_trajectories
+    from orchestrator.export.cells import cells_of
+    from orchestrator.export.writing import new_directory
+    from orchestrator.report.text import plural
+    from orchestrator.store.chosen import chosen_sweeps
+
+    with new_directory(output) as root:
+        written, without = write_trajectories(cells_of(chosen_sweeps(sweeps, results)), root)
+    none = f"; {plural(without, 'cell')} without a recorded answer" if without else ""
+    click.echo(f"{written} trajector{'y' if written == 1 else 'ies'}{none}", err=True)
+
+
+@export.command()
+@sweeps_argument
+@_output("The file to write", stdout=True, required=False)
+@click.option("--send", "sends", is_flag=True, help="Send them to the collector of OTEL_EXPORTER_OTLP_*.")
+@results_option
+def otlp(sweeps: tuple[str, ...], output: Path | None, sends: bool, results: Path) -> None:
+    """The spans of each cell, as one line of OTLP/JSON for a collector's file receiver, or to a collector."""
+    from orchestrator.export.cells import cells_of
+    from orchestrator.export.otlp import otlp as lines
+    from orchestrator.export.otlp import send
+    from orchestrator.export.writing import write_chunks
+    from orchestrator.report.text import plural
+    from orchestrator.store.chosen import chosen_sweeps
+
+    if output is None and not sends:
+        raise click.UsageError("give --output, --send, or both", click.get_current_context())
+    stores = chosen_sweeps(sweeps, results)
+    if output is not None:
+        write_chunks(output, lines(cells_of(stores)))
+    if sends:
+        click.echo(f"{plural(send(cells_of(stores)), 'span')} sent", err=True)
+
+
+@export.command()
+@sweeps_argument
+@_output("The new directory to write", directory=True)
+@click.option("--title", help="The dataset's title, instead of one made of the sweeps' ids.")
+@click.option("--license", "licence", metavar="ID", help="The licence it is published under, as cc-by-4.0.")
+@click.option(
+    "--allow",
+    multiple=True,
+    metavar="TEXT",
+    help="A found text that is meant to be there; may be given again.",
+)
+@without_option
+@results_option
+def dataset(
+    sweeps: tuple[str, ...],
+    output: Path,
+    title: str | None,
+    licence: str | None,
+    allow: tuple[str, ...],
+    without: tuple[str, ...],
+    results: Path,
+) -> None:
+    """A directory to publish: tables, a dataset card, columns, provenance and checksums.
+
+    Refused where it would tell a path, a user or a host of this machine, an address, or a key.
+    """
+    from orchestrator.export.dataset import Publication, write_dataset
+    from orchestrator.export.leaks import Check
+    from orchestrator.report.text import plural
+    from orchestrator.store.chosen import chosen_sweeps
+
+    stores, columns = chosen_sweeps(sweeps, results), _columns(without)
+    check = Check.of_this_machine([store.root for store in stores], allow)
+    publication = Publication(title or f"cab: {', '.join(store.sweep_id for store in stores)}", licence)
+    parts = write_dataset(stores, output, columns, publication, check)
+    for part, count in parts.items():
+        click.echo(f"{part.name}: {plural(count, 'cell')}", err=True)
 
 
 @export.command()

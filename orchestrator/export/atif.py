@@ -207,7 +207,7 @@ def _given(**fields: Any) -> dict[str, Any]:
 
 
 def write_trajectories(cells: Iterable[Cell], directory: Path) -> tuple[int, int]:
-    """Write the trajectory of each cell below `directory`; how many there are, and how many cells have none."""
+    """Write each cell's trajectory below `directory`; how many there are, and how many cells have none."""
     written = without = 0
     for cell in cells:
         found = trajectory(cell)

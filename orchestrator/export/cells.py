@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -62,14 +63,20 @@ class Cell:
         return facts if isinstance(facts, dict) else None
 
 
-def cells_of(stores: Sequence[CellStore]) -> Iterator[Cell]:
-    """Every finished cell, by sweep and by its place in the sweep's order; one is in memory at a time.
+def every(entry: IndexEntry) -> bool:
+    del entry
+    return True
+
+
+def cells_of(stores: Sequence[CellStore], keep: Callable[[IndexEntry], bool] = every) -> Iterator[Cell]:
+    """Every finished cell that `keep` keeps, by sweep and by its place in the sweep's order; one is in memory
+    at a time.
 
     Raises StoreError where a record is not the one that the index names: it was changed since.
     """
     for store in stores:
         entries = sorted(store.finished().values(), key=lambda entry: (entry.order_index, entry.cell_id))
-        for entry in entries:
+        for entry in filter(keep, entries):
             directory = store.cell_dir_of(entry)
             path = directory / CELL
             with store_errors(path):
@@ -81,3 +88,30 @@ def cells_of(stores: Sequence[CellStore]) -> Iterator[Cell]:
                     mend="restore it, or remove the index: the sweep's next `cab sweep resume` makes it anew",
                 )
             yield Cell(directory, entry, raw)
+
+
+class Seen:
+    """Counts the cells that pass through, for the line that says what was exported."""
+
+    def __init__(self) -> None:
+        self._claims: Counter[str] = Counter()
+        self._versions: set[str] = set()
+
+    def through(self, cells: Iterable[Cell]) -> Iterator[Cell]:
+        for cell in cells:
+            self._claims[cell.entry.claim] += 1
+            self._versions.add(cell.entry.methodology_version)
+            yield cell
+
+    def __str__(self) -> str:
+        claims = ", ".join(f"{count} {claim}" for claim, count in sorted(self._claims.items()))
+        versions = " and ".join(sorted(self._versions))
+        total = self._claims.total()
+        line = f"{total} cell{'' if total == 1 else 's'}"
+        if not total:
+            return line
+        line += f" ({claims}; methodology {versions})"
+        apart = [
+            word for word, many in (("claims", self._claims), ("versions", self._versions)) if len(many) > 1
+        ]
+        return f"{line}; keep {' and '.join(apart)} apart, each row says its own" if apart else line

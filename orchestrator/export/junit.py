@@ -57,10 +57,14 @@ class Suite:
 
 def junit(stores: Sequence[CellStore]) -> Iterator[bytes]:
     """The report of chosen sweeps, piece by piece. One sweep's cases are in memory at a time."""
+    yield from document(suite for store in stores for suite in suites_of(store.sweep(), cells_of([store])))
+
+
+def document(suites: Iterable[Suite]) -> Iterator[bytes]:
+    """Suites as a file, piece by piece."""
     yield b'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="cab">\n'
-    for store in stores:
-        for suite in suites_of(store.sweep(), cells_of([store])):
-            yield from _suite(suite)
+    for suite in suites:
+        yield from _suite(suite)
     yield b"</testsuites>\n"
 
 

@@ -26,21 +26,37 @@ BATCH = 1000
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """What a spreadsheet takes for the beginning of a formula, or drops to find one."""
 
+COLUMNS_KEY = "cab.columns"
+"""The key of a Parquet file's metadata that says what its columns are."""
+
 _STRUCTURED = ("texts", "floats", "json")
 
 
-def jsonl(cells: Iterable[Cell], columns: Sequence[Column]) -> Iterator[bytes]:
-    """One JSON object a line, with every column in order; lists and objects are what they are."""
-    for cell in cells:
-        line = json.dumps(cell.row(columns), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        yield line.encode("utf-8", "replace") + b"\n"
+Row = dict[str, Any]
+"""A cell's values by the names of columns, as `Cell.row` gives them."""
 
 
-def csv(cells: Iterable[Cell], columns: Sequence[Column]) -> Iterator[bytes]:
+def rows_of(cells: Iterable[Cell], columns: Sequence[Column]) -> Iterator[Row]:
+    """One row a cell; one is in memory at a time."""
+    return (cell.row(columns) for cell in cells)
+
+
+def json_line(row: Row) -> bytes:
+    """A row as one line of JSON, with every column in order; lists and objects are what they are."""
+    line = json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return line.encode("utf-8", "replace") + b"\n"
+
+
+def jsonl(rows: Iterable[Row], columns: Sequence[Column]) -> Iterator[bytes]:
+    """JSON Lines. The columns are the rows' own."""
+    del columns
+    return map(json_line, rows)
+
+
+def csv(rows: Iterable[Row], columns: Sequence[Column]) -> Iterator[bytes]:
     """RFC 4180 in UTF-8. Null is nothing between the commas; the empty text is `""`."""
     yield ",".join(column.name for column in columns).encode() + b"\r\n"
-    for cell in cells:
-        row = cell.row(columns)
+    for row in rows:
         fields = (_field(row[column.name], column) for column in columns)
         yield ",".join(fields).encode("utf-8", "replace") + b"\r\n"
 
@@ -69,7 +85,7 @@ def facts(columns: Sequence[Column]) -> bytes:
     return json.dumps(column_facts(columns), ensure_ascii=False, indent=1).encode() + b"\n"
 
 
-def frame(cells: Iterable[Cell], columns: Sequence[Column]) -> pl.DataFrame:
+def frame(rows: Iterable[Row], columns: Sequence[Column]) -> pl.DataFrame:
     """The same as a polars frame, in columns from batch to batch."""
     import polars as pl
 
@@ -78,8 +94,7 @@ def frame(cells: Iterable[Cell], columns: Sequence[Column]) -> pl.DataFrame:
     schema = {column.name: POLARS[column.dtype] for column in columns}
     frames: list[pl.DataFrame] = []
     batch: list[list[Any]] = []
-    for cell in cells:
-        row = cell.row(columns)
+    for row in rows:
         batch.append([_value(row[column.name], column) for column in columns])
         if len(batch) == BATCH:
             frames.append(pl.DataFrame(batch, schema=schema, orient="row"))
@@ -96,9 +111,9 @@ def _value(value: Any, column: Column) -> Any:
     return as_json_text(value) if column.dtype == "json" else value
 
 
-def write_parquet(path: Path, cells: Iterable[Cell], columns: Sequence[Column]) -> int:
-    """Write one Parquet file, whose metadata `cab.columns` says of each column what it is; its rows."""
-    table = frame(cells, columns)
+def write_parquet(path: Path, rows: Iterable[Row], columns: Sequence[Column]) -> int:
+    """Write one Parquet file, whose metadata `cab.columns` says of each column what it is; how many rows."""
+    table = frame(rows, columns)
     with new_file(path) as temporary:
-        table.write_parquet(temporary, metadata={"cab.columns": json.dumps(column_facts(columns))})
+        table.write_parquet(temporary, metadata={COLUMNS_KEY: json.dumps(column_facts(columns))})
     return table.height

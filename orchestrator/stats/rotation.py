@@ -1,14 +1,14 @@
 """Has the last of several nights dropped? An exact test whose unit is what one task gave on one night.
 
-Where nothing changed, the results of a task on its nights are exchangeable: that of the candidate could as well
-have been that of any other night. The statistic is the sum of the candidate's results over the tasks; each
-task's share of it is uniform over its nights, independently of the other tasks, so the null distribution is
-a convolution, which is computed whole: nothing is drawn at random, and the p-value is exact.
+Where nothing changed, the results of a task on its nights are exchangeable: that of the candidate could as
+well have been that of any other night. The statistic is the sum of the candidate's results over the tasks;
+each task's share of it is uniform over its nights, independently of the other tasks, so the null distribution
+is a convolution, which is computed whole: nothing is drawn at random, and the p-value is exact.
 
 With one night as baseline this is the sign-flip permutation test on differences of task means, one-sided, and
-with one run a task on top of that McNemar's exact test. Runs of one task and night may depend on each other as
-they like, and a task may have its better and worse nights; a night on which all tasks move together is a change
-to this test, for it is one.
+with one run a task on top of that McNemar's exact test. Runs of one task and night may depend on each other
+as they like, and a task may have its better and worse nights; a night on which all tasks move together is a
+change to this test, for it is one.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def drop_p_values(values: Ints, present: Bools) -> Floats:
 
 
 def smallest_p(present: Bools) -> Floats:
-    """The p-value of a candidate that is the only worst of all nights on every task: no test can give less."""
+    """The p-value of a candidate that is the worst of all nights on every task: none can be less."""
     nights = np.maximum(_usable(present).sum(axis=-1), 1)
     return np.asarray(np.prod(1.0 / nights, axis=-1))
 
@@ -68,9 +68,9 @@ def null_deviation(values: Ints, present: Bools) -> Floats:
 def detectable_drop(values: Ints, present: Bools, *, scale: int, level: float) -> Floats:
     """About how far the mean over the tasks has to drop to be seen with a probability of 80 %.
 
-    `level` is what a p-value may be at most. In units of 1 ÷ `scale` of `values`, so that for pass rates it is a
-    share of 1. It is never less than that as many tasks fall from 1 to 0 as a p-value of that size needs. Infinite
-    where no drop could be seen.
+    `level` is what a p-value may be at most. In units of 1 ÷ `scale` of `values`, so that for pass rates it
+    is a share of 1. It is never less than that as many tasks fall from 1 to 0 as a p-value of that size
+    needs. Infinite where no drop could be seen.
     """
     from scipy.stats import norm
 
@@ -88,7 +88,8 @@ def detectable_drop(values: Ints, present: Bools, *, scale: int, level: float) -
 
 
 def common_scale(runs: Sequence[int], most: int = 1000) -> int:
-    """A scale on which a share of any of these numbers of runs is a whole number; `most` where none is as small.
+    """A scale on which a share of any of these numbers of runs is a whole number; `most` where none is as
+    small.
 
     On the latter shares are rounded. A p-value is exact for the rounded ones.
     """
@@ -120,4 +121,4 @@ def _tail(shifts: Ints, present: Bools, observed: Ints) -> Floats:
         for night in range(nights):
             taken = at + (furthest - moved[:, night, None])
             chance += weights[:, task, night, None] * np.take_along_axis(padded, taken, axis=1)
-    return np.minimum(np.where(at <= observed[:, None], chance, 0.0).sum(axis=1), 1.0)
+    return np.asarray(np.minimum(np.where(at <= observed[:, None], chance, 0.0).sum(axis=1), 1.0))

@@ -1,7 +1,8 @@
-"""How often the gate of nights is wrong: nights are drawn from known probabilities, and tested as real ones are.
+"""How often the gate of nights is wrong: nights are drawn from known probabilities, and tested as real ones
+are.
 
-The tests are those of `rotation`, the correction Holm's, over all pairs of a gate together. A *false alarm* is a
-gate that calls any pair dropped on a night on which nothing changed.
+The tests are those of `rotation`, the correction Holm's, over all pairs of a gate together. A *false alarm*
+is a gate that calls any pair dropped on a night on which nothing changed.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ _PAIRS_AT_ONCE = 4000
 class Setup:
     """A gate over `pairs` pairs on `tasks` tasks, with `runs` runs a night and `nights` nights as baseline.
 
-    Of the tasks the share `solved` always passes, `unsolved` never does, and the others are *flaky*: each has a
-    probability of its own, from a beta distribution with the parameters `flaky`. `wobble` is the standard
+    Of the tasks the share `solved` always passes, `unsolved` never does, and the others are *flaky*: each has
+    a probability of its own, from a beta distribution with the parameters `flaky`. `wobble` is the standard
     deviation, in logits, by which each task of each pair moves on each night by itself; `swing` that by which
-    all tasks of a pair move together. `infra` is the probability that a run is lost to an infrastructure error;
-    `infra_candidate` that of the candidate's night, where it is another.
+    all tasks of a pair move together. `infra` is the probability that a run is lost to an infrastructure
+    error; `infra_candidate` that of the candidate's night, where it is another.
 
     With `drop`, one pair has changed: each of its tasks passes with a probability that is lower by this.
     """
@@ -59,8 +60,8 @@ class Rate:
 class Study:
     """What came of the gates of one set-up.
 
-    `false_alarms`: any pair that had not changed was called dropped. `seen`: the pair that had dropped was, None
-    where none had. `dropped_by` is by how much its pass rate was lower in truth, on average.
+    `false_alarms`: any pair that had not changed was called dropped. `seen`: the pair that had dropped was,
+    None where none had. `dropped_by` is by how much its pass rate was lower in truth, on average.
     """
 
     setup: Setup
@@ -85,7 +86,7 @@ def study(setup: Setup, gates: int, seed: int) -> Study:
     unchanged = alarms[:, 1:] if setup.drop else alarms
     return Study(
         setup=setup,
-        false_alarms=rate_of(unchanged.any(axis=1)),
+        false_alarms=rate_of(np.asarray(unchanged.any(axis=1))),
         seen=rate_of(alarms[:, 0]) if setup.drop else None,
         dropped_by=sum(falls) / gates if setup.drop else None,
     )
@@ -94,9 +95,9 @@ def study(setup: Setup, gates: int, seed: int) -> Study:
 def study_in_a_row(setup: Setup, rows: int, nights: int, seed: int) -> Study:
     """Each of `rows` machines runs `nights` gated nights one after another, on which nothing ever changes.
 
-    The baseline is what `last-good` means: the last `setup.nights` nights whose gate passed. So a lucky night that
-    passed is compared with more than once where the nights after it fail. A rate is over all nights from the first
-    with a whole baseline on.
+    The baseline is what `last-good` means: the last `setup.nights` nights whose gate passed. So a lucky night
+    that passed is compared with more than once where the nights after it fail. A rate is over all nights from
+    the first with a whole baseline on.
     """
     from scipy.stats import t
 
@@ -130,8 +131,9 @@ def rejected(p_values: Floats, alpha: float) -> Bools:
 
 
 def _chances(setup: Setup, gates: int, rng: np.random.Generator) -> tuple[Floats, float]:
-    """Each task's probability to pass on each night, of shape (gates × pairs, tasks, nights, the candidate last);
-    and by how much the dropped pair's mean is lower in truth."""
+    """Each task's probability to pass on each night, of shape (gates × pairs, tasks, nights, the candidate
+    last); and by how much the dropped pair's mean is lower in truth.
+    """
     shape = (gates * setup.pairs, setup.tasks)
     base = _of_kinds(setup, rng.random(shape), rng)
     nights = setup.nights + 1

@@ -1,5 +1,5 @@
-"""`gate.json`: what the gate said of a sweep, kept beside its cells where it was asked to; a sweep that passed
-is what `last-good` means.
+"""`gate.json`: what the gate said of a sweep, kept beside its cells where it was asked to; a sweep that
+passed is what `last-good` means.
 """
 
 from __future__ import annotations

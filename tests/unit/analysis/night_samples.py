@@ -47,7 +47,9 @@ def night(number: int, *entries: list[IndexEntry], **of_sweep: Any) -> Night:
     return Night(sweep, frame(flat), skipped)
 
 
-def of(number: int, tasks: Iterable[Iterable[int | None]], model: str = "v/one", **given: Any) -> list[IndexEntry]:
+def of(
+    number: int, tasks: Iterable[Iterable[int | None]], model: str = "v/one", **given: Any
+) -> list[IndexEntry]:
     """The cells of aider on a night, as `cells` makes them."""
     return cells("aider", tasks, model, sweep_id=name_of(number), **given)
 

@@ -27,7 +27,13 @@ def test_a_drop_fails_it_and_is_told_with_its_tasks() -> None:
     found = gate(night(1, of(1, BAD)), [night(0, of(0, GOOD))], Rules())
     test = one(found)
     assert not found.passed
-    assert (test.pair, test.axis, test.verdict, test.tasks, test.nights) == ("aider × v/one", "passed", "worse", 30, 1)
+    assert (test.pair, test.axis, test.verdict, test.tasks, test.nights) == (
+        "aider × v/one",
+        "passed",
+        "worse",
+        30,
+        1,
+    )
     before, now = (sum(map(sum, runs)) / 90 for runs in (GOOD, BAD))
     assert (test.before, test.now) == (pytest.approx(before), pytest.approx(now))
     assert test.p == test.p_holm is not None
@@ -109,7 +115,9 @@ def test_a_scripted_cell_that_was_not_run_is_lost() -> None:
     unfinished = gate(night(1, three, order=planned), [before], Rules(coverage=0))
     assert [cell.now for cell in unfinished.lost] == ["was not finished"]
     left_out = skipping(night(1, three), "aider/embedded/reference/polyglot/t4#run1", reason="no image")
-    assert [cell.now for cell in gate(left_out, [before], Rules(coverage=0)).lost] == ["was not run: no image"]
+    assert [cell.now for cell in gate(left_out, [before], Rules(coverage=0)).lost] == [
+        "was not run: no image"
+    ]
     # What nobody planned is told, and not missed.
     assert gate(night(1, three), [before], Rules()).lost == ()
 
@@ -171,13 +179,21 @@ def test_methodologies_are_never_compared() -> None:
     assert kept.baseline == (name_of(1),)
     assert any(name_of(0) in note for note in kept.notes)
     with pytest.raises(InputError, match="methodologies 0, 1"):
-        gate(night(2, of(2, GOOD, methodology_version="0"), of(2, GOOD, "v/b", methodology_version="1")), [], Rules())
+        gate(
+            night(2, of(2, GOOD, methodology_version="0"), of(2, GOOD, "v/b", methodology_version="1")),
+            [],
+            Rules(),
+        )
 
 
 def test_a_limit_fails_only_on_significantly_more() -> None:
     before = night(0, of(0, GOOD, total_tokens=1000))
     rules = Rules(limits=(Limit("tokens", 1.25),))
-    for tokens, verdict in ((1000, "no significant change"), (1250, "no significant change"), (1300, "worse")):
+    for tokens, verdict in (
+        (1000, "no significant change"),
+        (1250, "no significant change"),
+        (1300, "worse"),
+    ):
         found = gate(night(1, of(1, GOOD, total_tokens=tokens)), [before], rules)
         test = found.tests[1]
         assert (test.axis, test.limit, test.verdict) == ("tokens", 1.25, verdict)

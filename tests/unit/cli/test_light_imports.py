@@ -53,6 +53,8 @@ def run(*arguments: str) -> tuple[int, set[str], str]:
         ["cell", "show", "--help"],
         ["import", "published", "--help"],
         ["run-cell", "--help"],
+        ["gate", "--help"],
+        ["history", "--help"],
     ],
 )
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:

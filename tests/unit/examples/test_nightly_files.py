@@ -144,7 +144,10 @@ def test_the_workflow_and_the_timer_name_the_same_hour() -> None:
 
 @pytest.mark.parametrize(
     ("code", "ends", "says"),
-    [(0, 0, ""), (1, 0, "::warning"), (2, 2, "::error"), (137, 137, "::error"), (130, 0, "::warning")],
+    [
+        *((0, 0, ""), (1, 0, "::warning"), (2, 2, "::error"), (3, 3, "::error title=nightly::worse")),
+        *((137, 137, "::error"), (130, 0, "::warning")),
+    ],
 )
 def test_the_run_step_fails_where_a_person_is_needed(
     machine: Machine, code: int, ends: int, says: str
@@ -157,8 +160,23 @@ def test_the_run_step_fails_where_a_person_is_needed(
 
 def test_the_report_step_shows_the_newest_sweep(machine: Machine, tmp_path: Path) -> None:
     summary = tmp_path / "summary.md"
+    shown = "```\ncab history -r {0}\ncab sweep status -r {0}\n```\n"
     done = machine.run(steps()["Report"], GITHUB_STEP_SUMMARY=str(summary), NIGHTLY_RESULTS="there")
     assert done.returncode == 0, done.stderr
-    assert summary.read_text() == "```\ncab sweep status -r there\n```\n"
+    assert summary.read_text() == shown.format("there")
+    for night in ("nightly-20261127", "nightly-20261128"):
+        (tmp_path / "results" / night).mkdir(parents=True)
+        (tmp_path / "results" / night / "gate.md").write_text(f"## {night}\n")
+    env = {"GITHUB_STEP_SUMMARY": str(summary), "NIGHTLY_RESULTS": str(tmp_path / "results")}
+    summary.unlink()
+    machine.run(
+        steps()["Report"], GITHUB_STEP_SUMMARY=str(summary), NIGHTLY_RESULTS=str(tmp_path / "results")
+    )
+    assert summary.read_text() == "## nightly-20261128\n\n" + shown.format(tmp_path / "results")
+    # Of a night without a verdict that of an older one is not shown.
+    (tmp_path / "results" / "nightly-20261129").mkdir()
+    summary.unlink()
+    machine.run(steps()["Report"], **env)
+    assert summary.read_text() == shown.format(tmp_path / "results")
     assert set(steps()) == {"Set up", "Run", "Report"}
     assert steps()["Set up"] == "make setup"

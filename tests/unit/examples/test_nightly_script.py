@@ -15,7 +15,13 @@ TODAY = "20261128"
 CAB = """\
 #!/bin/sh
 # Plays cab: says what it was called with, and ends with the next of the codes that it was given.
-echo "$*" >>"$PLAY/calls"
+codes=codes
+if [ "$1" = gate ]; then
+    codes=gates
+    echo "$*" >>"$PLAY/gated"
+else
+    echo "$*" >>"$PLAY/calls"
+fi
 if [ "$1 $2" = "sweep run" ]; then
     mkdir -p "$NIGHTLY_RESULTS/$5"
     : >"$NIGHTLY_RESULTS/$5/sweep.json"
@@ -26,8 +32,8 @@ if [ -e "$PLAY/slow" ]; then
     echo >"$PLAY/fifo"
     wait
 fi
-code=$(head -n 1 "$PLAY/codes")
-sed -i 1d "$PLAY/codes"
+code=$(head -n 1 "$PLAY/$codes")
+sed -i 1d "$PLAY/$codes"
 exit "${code:-0}"
 """
 
@@ -51,13 +57,25 @@ class Night:
             "NIGHTLY_PAUSE": "0",
         }
 
+    def gated(self) -> list[str]:
+        """The nights that were compared, since the last time this was asked."""
+        path = self.root / "gated"
+        said = [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+        path.unlink(missing_ok=True)
+        return [words[words.index("--candidate") + 1] for words in said]
+
     def start(self, *arguments: str, **env: str) -> subprocess.Popen[str]:
         argv = ["/bin/sh", str(SCRIPT), *arguments]
         return subprocess.Popen(argv, env=self.env | env, stderr=subprocess.PIPE, text=True)
 
-    def run(self, verb: str, *codes: int, spec: str = "n.yaml", **env: str) -> tuple[int, str]:
-        """Exit code and stderr of a night on which cab ends with these codes, one after another."""
+    def run(
+        self, verb: str, *codes: int, spec: str = "n.yaml", gates: tuple[int, ...] = (), **env: str
+    ) -> tuple[int, str]:
+        """Exit code and stderr of a night on which cab ends with these codes, one after another; its gate
+        with `gates`, then with 0.
+        """
         (self.root / "codes").write_text("".join(f"{code}\n" for code in codes))
+        (self.root / "gates").write_text("".join(f"{code}\n" for code in gates))
         process = self.start(verb, spec, **env)
         _, err = process.communicate(timeout=30)
         assert (self.root / "codes").read_text() == "", "cab was called less often than that"
@@ -167,6 +185,45 @@ def test_stopped_while_going_on_tonights_is_not_begun(night: Night) -> None:
 def test_the_worse_of_two_nights_is_said(night: Night, codes: tuple[int, ...]) -> None:
     night.left("nightly-20260101")
     assert night.run("run", *codes)[0] == 1
+
+
+def test_a_night_is_compared_with_the_good_ones_before(night: Night, tonight: str) -> None:
+    assert night.run("run", 0)[0] == 0
+    kept = f"{night.results}/{tonight}"
+    assert (night.root / "gated").read_text().split() == (
+        f"gate --baseline last-good:5 --candidate {tonight} --keep"
+        f" --junit {kept}/gate.xml --markdown {kept}/gate.md -r {night.results}"
+    ).split()
+    night.run("run", 0, NIGHTLY_BASELINE="nightly-20260501")
+    assert "--baseline nightly-20260501 " in (night.root / "gated").read_text()
+
+
+@pytest.mark.parametrize(
+    ("swept", "gated", "ends"), [(0, 1, 3), (1, 1, 3), (1, 0, 1), (0, 2, 2), (0, 137, 137)]
+)
+def test_a_worse_night_is_told_from_lost_cells(night: Night, swept: int, gated: int, ends: int) -> None:
+    assert night.run("run", swept, gates=(gated,), NIGHTLY_TRIES="0")[0] == ends
+    assert night.current is None
+
+
+def test_what_was_cut_off_is_compared_when_it_has_ended(night: Night, tonight: str) -> None:
+    night.left("nightly-20260101")
+    assert night.run("run", 0, 0, gates=(1, 0))[0] == 3
+    assert night.gated() == ["nightly-20260101", tonight]
+    night.left("nightly-20260102")
+    assert night.run("resume", 0)[0] == 0
+    assert night.gated() == ["nightly-20260102"]
+
+
+@pytest.mark.parametrize("code", [2, 130])
+def test_a_night_that_did_not_end_is_not_compared(night: Night, code: int) -> None:
+    night.run("run", code)
+    assert night.gated() == []
+
+
+def test_a_night_that_was_stopped_before_it_was_compared_is_gone_on_with(night: Night, tonight: str) -> None:
+    assert night.run("run", 0, gates=(130,))[0] == 130
+    assert night.current == tonight
 
 
 def test_a_stop_reaches_cab_and_waits_for_it(night: Night, tonight: str) -> None:

@@ -67,7 +67,7 @@ def finish(results: dict[str, IndexEntry], ready: Ready, passes: Passes, **given
 
 
 def of_run(cells: Any) -> set[tuple[str, int]]:
-    return {(CellKey.from_id(it).cli, less_run(it)[1]) for it in cells}
+    return {(CellKey.of_id(it)[1].cli, less_run(it)[1]) for it in cells}
 
 
 APART: Passes = {"noop": 0.0, "oracle": 1.0, "opencode": 0.0}
