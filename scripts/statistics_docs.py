@@ -131,7 +131,8 @@ def ranking() -> str:
     ]
     return "\n".join(
         [
-            f"{SWEEPS} sweeps each, of 2 to 12 runs where nothing else is said. Contestants that are tied:\n",
+            f"{SWEEPS} sweeps each, of 2 to 12 runs where nothing else is said. Contestants that are tied; "
+            "the test for one look takes a lost run for half a pass:\n",
             _table(
                 ["tied", "pairs", "tasks", "a tied pair told apart", "by a test for one look, at every look"],
                 tied,

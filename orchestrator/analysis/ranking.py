@@ -221,7 +221,7 @@ def contestants_of(order: Iterable[str], left_out: Collection[str] = ()) -> list
     kinds: dict[str, Kind] = {}
     gone = set()
     for cell_id in order:
-        key = CellKey.from_id(cell_id)
+        _, key = CellKey.of_id(cell_id)
         name = f"{contestant_of(key.cli, key.stack, key.condition)} × {key.model}"
         cells[name][key.task] = less_run(cell_id)[0]
         kinds[name] = kind_of_model(key.model)

@@ -52,7 +52,7 @@ def grow(stored: SweepRecord, spec: SweepSpec, runs: int, plan: Plan) -> SweepRe
 
 def add_round(stored: SweepRecord, cells: Iterable[str], seed: int) -> SweepRecord:
     """The record of a sweep with these cells as well, last in its order and interleaved as all are."""
-    keys = interleave(map(CellKey.from_id, cells), seed)
+    keys = interleave((CellKey.of_id(cell_id)[1] for cell_id in cells), seed)
     added = (key.cell_id(stored.sweep_id) for key in keys)
     return stored.model_copy(update={"order": (*stored.order, *added)})
 

@@ -90,16 +90,15 @@ def log_evidence(differences: Floats, null: Floats | float = 0.0) -> Floats:
 def _centres(past: Floats) -> Floats:
     """For each task, how much further from the others' mean its next difference may be expected: 0 in sum.
 
-    Empirical Bayes: the means of the tasks are shrunk by the share of their variance that is noise.
+    Empirical Bayes: the means of the tasks are shrunk by the share of their variance that is noise, which one
+    round alone does not tell.
     """
     rounds, tasks = past.shape[-2:]
-    if not rounds or tasks < 2:
+    if rounds < 2 or tasks < 2:
         return np.zeros((*past.shape[:-2], tasks))
     means = past.mean(axis=-2)
     apart = means - means.mean(axis=-1, keepdims=True)
-    # One round alone does not tell noise from difference: all of it is taken for noise.
-    noise = past.var(axis=-2, ddof=1) if rounds > 1 else np.square(past[..., 0, :])
-    of_mean = noise.mean(axis=-1) / rounds
+    of_mean = past.var(axis=-2, ddof=1).mean(axis=-1) / rounds
     between = np.maximum(apart.var(axis=-1, ddof=1) - of_mean, 0.0)
     share = between / np.maximum(between + of_mean, 1e-12)
     return np.asarray(apart * share[..., None], dtype=np.float64)
@@ -231,8 +230,7 @@ def moved_together(scores: Floats) -> float | None:
     It is the permutation test of whether the means of rounds are further apart than they are with each task's
     rounds in any other order; None for fewer than three rounds, or where nothing varies.
     """
-    rounds, tasks = scores.shape
-    if rounds < _ROUNDS_TO_MOVE or not (scores != scores[0]).any():
+    if len(scores) < _ROUNDS_TO_MOVE or not (scores != scores[0]).any():
         return None
     rng, apart, as_far = np.random.default_rng(0), scores.sum(axis=-1).var(), 0
     at_once = max(1, _AT_ONCE // scores.size)

@@ -129,22 +129,6 @@ class CellKey:
             condition=unescape(condition) if at else None,
         )
 
-    @classmethod
-    def from_id(cls, cell_id: str) -> CellKey:
-        """The inverse of `cell_id()`; a task's name has two parts. Raises InputError for what is no id."""
-        name, run = less_run(cell_id)
-        name, at, condition = name.partition("@")
-        name, plus, stack = name.partition("+")
-        _, cli, *model, category, task = name.split("/")
-        return cls(
-            cli=cli,
-            model="/".join(model),
-            task=f"{category}/{task}",
-            run=run,
-            stack=stack if plus else NO_STACK,
-            condition=condition if at else None,
-        )
-
     def _variant(self) -> str:
         stack = "" if self.stack == NO_STACK else f"+{self.stack}"
         return stack if self.condition is None else f"{stack}@{self.condition}"

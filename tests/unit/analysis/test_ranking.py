@@ -32,7 +32,7 @@ def first_round(world: World, tasks: list[str] = TASKS) -> list[str]:
 
 def result(world: World, cell: str, **given: Any) -> IndexEntry:
     """What a cell comes to: the same whenever it is run."""
-    key = CellKey.from_id(cell)
+    key = CellKey.of_id(cell)[1]
     passed = random.Random(cell).random() < world[key.cli, key.model]
     return entry(key.cli, key.model, key.task, key.run, passed=float(passed), **given)
 
@@ -139,7 +139,7 @@ def test_a_cell_without_a_result_is_no_reason_to_tell_apart() -> None:
             finished[cell] = result(world, cell, outcome="infra_error", cause="engine")
     found = rank(order, finished, RUNS)
     assert found.state == "open"
-    assert {CellKey.from_id(cell).run for cell in found.to_run} == {3}
+    assert {CellKey.of_id(cell)[1].run for cell in found.to_run} == {3}
     [pair] = found.comparisons
     assert (pair.difference, pair.censored, pair.better) == (None, 16, None)
     assert pair.low <= 0 < pair.high
@@ -148,7 +148,7 @@ def test_a_cell_without_a_result_is_no_reason_to_tell_apart() -> None:
 def test_a_contestant_that_cannot_be_run_is_none() -> None:
     order = first_round(THREE)
     found = rank(order, {}, RUNS, left_out={cell for cell in order if "same" in cell})
-    assert {CellKey.from_id(cell).cli for cell in found.to_run} == {"good", "fair"}
+    assert {CellKey.of_id(cell)[1].cli for cell in found.to_run} == {"good", "fair"}
 
 
 def test_contestants_are_compared_over_the_tasks_that_both_have() -> None:
@@ -169,7 +169,7 @@ def test_more_runs_go_on_from_what_there_is() -> None:
     found, finished = sweep(THREE)
     more = rank(list(finished), finished, RUNS.model_copy(update={"max": 20}))
     assert more.state == "open"
-    assert {(CellKey.from_id(cell).cli, CellKey.from_id(cell).run) for cell in more.to_run} == {
+    assert {(CellKey.of_id(cell)[1].cli, CellKey.of_id(cell)[1].run) for cell in more.to_run} == {
         ("fair", 9),
         ("same", 9),
     }

@@ -11,6 +11,7 @@ import pytest
 from report_samples import entry
 
 from orchestrator.errors import InputError
+from orchestrator.plan.expand import interleave
 from orchestrator.report.rounds import next_round, with_round
 from orchestrator.run import machine, start
 from orchestrator.run.start import Options, Ready, of_file, of_stored
@@ -25,6 +26,7 @@ clis: [noop, oracle, opencode]
 models: [embedded/idle]
 tasks: [polyglot/python-reverse-string, polyglot/go-slice-aliasing]
 runs: {min: 2, max: 12, until: ranking}
+seed: 8
 """
 ID = "mine-1"
 Passes = dict[str, float]
@@ -65,7 +67,7 @@ def finish(results: dict[str, IndexEntry], ready: Ready, passes: Passes, **given
 
 
 def of_run(cells: Any) -> set[tuple[str, int]]:
-    return {(CellKey.from_id(it).cli, less_run(it)[1]) for it in cells}
+    return {(CellKey.of_id(it)[1].cli, less_run(it)[1]) for it in cells}
 
 
 APART: Passes = {"noop": 0.0, "oracle": 1.0, "opencode": 0.0}
@@ -95,6 +97,8 @@ def test_rounds_are_stored_and_end_when_the_ranking_is_decided(
         *(it.cell_id for it in second.todo),
     )
     assert [cell.order_index for cell in second.todo] == [12, 13, 14, 15]
+    keys = [cell.key for cell in second.todo]
+    assert keys == interleave(sorted(keys), seed=8)
     last = to_the_end(second, results, APART)
     assert max(run for _, run in of_run(results)) == 5
     assert {run for cli, run in of_run(results) if cli == "opencode"} == {1, 2}
