@@ -1,6 +1,6 @@
 """Makes the pictures of docs/img from the site of real results: `make pictures`.
 
-The results are those of sweeps that ran on this machine, by default all below `results`. Each picture is taken
+The results are those of sweeps that ran on this machine, by default all in `results`. Each picture is taken
 in chromium (scripts/browser.sh), driven as the tests of the site drive it.
 """
 

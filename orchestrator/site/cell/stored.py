@@ -57,17 +57,10 @@ class Stored:
         return cls(directory, record, load_evidence(directory), load_facts(directory))
 
     @cached_property
-    def files(self) -> dict[str, int]:
-        """The sizes in bytes of the cell's files, by name, without those that hold nothing."""
-        with store_errors(self.directory):
-            sizes = {path.name: path.stat().st_size for path in self.directory.iterdir()}
-        return {name: size for name, size in sizes.items() if size}
-
-    @cached_property
     def spans(self) -> list[dict[str, Any]]:
         """The trace as stored, in the order of its spans' ends. Raises StoreError for a damaged line."""
         path = self.directory / SPANS
-        if SPANS not in self.files:
+        if not path.is_file():
             return []
         with store_errors(path):
             raw = path.read_bytes()

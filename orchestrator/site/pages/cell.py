@@ -19,7 +19,7 @@ from orchestrator.site.cell import again, axes, facts, work
 from orchestrator.site.cell.bounded import line, lines_of, text
 from orchestrator.site.cell.cast import cast
 from orchestrator.site.cell.diff import diff
-from orchestrator.site.cell.neighbours import Neighbours
+from orchestrator.site.cell.neighbours import Neighbours, result_of
 from orchestrator.site.cell.stored import CAST, PATCH, PUBLISHED_AS, SPANS, SPANS_SHOWN_WHOLE, Stored
 from orchestrator.site.cell.trace import trace
 from orchestrator.site.output import File, Page, data_script
@@ -168,8 +168,12 @@ def _verdict(stored: Stored) -> dict[str, str]:
     record = stored.record
     if stored.evidence is not None and stored.facts is not None:
         said = verdict(record, stored.facts, stored.evidence)
-    else:
+    elif record.imported is not None:
         said = imported_verdict(record)
+    else:
+        passed: Any = (record.scores.get("pass_rate") or {}).get("pass")
+        _, word = result_of(passed, TABLE[record.outcome.name].counted, record.outcome.name)
+        said = f"{word}: the evidence that says why is not in these results"
     kind = {"passed": "passed", "failed": "failed"}.get(said.partition(":")[0], "uncounted")
     return {"verdict": line(said), "verdict_kind": kind}
 
@@ -203,7 +207,7 @@ def _terminal(stored: Stored) -> dict[str, Any]:
         }
     if record.imported is not None:
         why = "its publisher's is not in the published file"
-    elif CAST in stored.files:
+    elif (stored.directory / CAST).is_file():
         why = "the CLI showed nothing"
     else:
         why = "none was made"

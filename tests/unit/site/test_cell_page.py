@@ -274,6 +274,17 @@ def test_a_cell_whose_files_are_gone_has_no_page(tmp_path: Path) -> None:
     assert links.cell_page(SWEEP, KEY) not in outputs
 
 
+def test_a_cell_without_its_evidence_has_what_the_record_tells(tmp_path: Path) -> None:
+    found = evidence()
+    results = store(tmp_path, (record(found), found))
+    for file in tmp_path.rglob("evidence.json"):
+        file.unlink()
+    page = shown(results)
+    assert page.text("verdict") == "passed: the evidence that says why is not in these results"
+    assert "1 passed" in page.text("axis-pass")
+    assert not page.by_id.keys() & {"calls", "diff", "tests"}
+
+
 def test_an_imported_cell_tells_what_is_known_and_why_the_rest_is_not(tmp_path: Path) -> None:
     file = ROOT / "tests/data/published_cells.json"
     sweep = import_published(read_published(file), file, tmp_path, replace=False)[0]
