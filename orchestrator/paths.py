@@ -1,4 +1,4 @@
-"""Where cab's own files are (images, tasks, plugins, documents, lock, built PID 1), and places as people type them."""
+"""Where cab's own files are (images, tasks, plugins, docs, lock, PID 1), and places as people type them."""
 
 from __future__ import annotations
 

@@ -40,6 +40,12 @@ class Part:
         return ABOUT[self.kind]
 
     @property
+    def told(self) -> str:
+        """What its tables are of, for their captions."""
+        of = {"result": "results", "baseline": "baselines", "pipeline": "pipeline checks"}[self.kind]
+        return f"{of}, methodology {self.methodology}"
+
+    @property
     def cells(self) -> int:
         return sum(len(unit.cells) for unit in self.units)
 
@@ -209,25 +215,25 @@ class Rates:
 def by_model(source: Source, part: Part) -> Rates:
     """The pairs of one CLI, by model."""
     rows = [(Head(line.key["model"], _pair_page(line)), line) for line in _pairs(source, part)]
-    return Rates(f"models-{part.id}", "With each model", "model", tuple(rows))
+    return Rates(f"models-{part.id}", f"With each model: {part.told}", "model", tuple(rows))
 
 
 def by_cli(source: Source, part: Part) -> Rates:
     """The pairs of one model, by CLI."""
     rows = [(Head(contestant_name(line), _pair_page(line)), line) for line in _pairs(source, part)]
-    return Rates(f"clis-{part.id}", "With each CLI", "CLI", tuple(rows))
+    return Rates(f"clis-{part.id}", f"With each CLI: {part.told}", "CLI", tuple(rows))
 
 
 def of_pair(source: Source, part: Part) -> Rates:
     """The one pair that a part is of."""
     rows = [(Head(line.name, _pair_page(line)), line) for line in _pairs(source, part)]
-    return Rates(f"pairs-{part.id}", "All tasks", "CLI × model", tuple(rows))
+    return Rates(f"pairs-{part.id}", f"All tasks: {part.told}", "CLI × model", tuple(rows))
 
 
 def of_these_units(part: Part, caption: str) -> Rates:
     """The pairs of a part on its own tasks, where these are not all that a pair was run on."""
     rows = [(Head(line.name, _pair_page(line)), line) for line in part.table("pair").lines]
-    return Rates(f"pairs-{part.id}", caption, "CLI × model", tuple(rows))
+    return Rates(f"pairs-{part.id}", f"{caption}: {part.told}", "CLI × model", tuple(rows))
 
 
 def _pairs(source: Source, part: Part) -> list[Line]:
@@ -244,12 +250,12 @@ def _pairs(source: Source, part: Part) -> list[Line]:
 
 def by_category(part: Part) -> Rates:
     rows = [(Head(line.name, links.category_page(line.name)), line) for line in part.table("category").lines]
-    return Rates(f"categories-{part.id}", "In each category", "category", tuple(rows))
+    return Rates(f"categories-{part.id}", f"In each category: {part.told}", "category", tuple(rows))
 
 
 def by_task(part: Part) -> Rates:
     rows = [(Head(line.name, links.task_page(line.name)), line) for line in part.table("task").lines]
-    return Rates(f"tasks-{part.id}", "On each task", "task", tuple(rows))
+    return Rates(f"tasks-{part.id}", f"On each task: {part.told}", "task", tuple(rows))
 
 
 def among_all(source: Source, part: Part, by: Literal["cli", "model"], name: str) -> Rates | None:
@@ -268,7 +274,7 @@ def among_all(source: Source, part: Part, by: Literal["cli", "model"], name: str
             page = links.cli_page(name) if by == "cli" else links.model_page(name)
             return Rates(
                 f"all-{part.id}",
-                f"Over the {units} {others} pairs that all {len(table.lines)} {word}s attempted",
+                f"Over the {units} {others} pairs that all {len(table.lines)} {word}s attempted: {part.told}",
                 word,
                 ((Head(name, page), lines[0]),),
             )
