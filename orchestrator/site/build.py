@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -286,8 +286,8 @@ def _remove(out: Path, path: str) -> None:
 
 
 def _relative(path: str) -> bool:
-    pure = PurePosixPath(path)
-    return bool(pure.parts) and not pure.is_absolute() and ".." not in pure.parts and "\\" not in path
+    """Whether a path lies below the site's root, however it is read."""
+    return "\\" not in path and not {"", ".", ".."} & set(path.split("/"))
 
 
 def _checked(base_url: str | None) -> str | None:

@@ -109,7 +109,7 @@ class Source:
         found = self._summaries.get((by, scope))
         if found is None:
             tasks = None if scope is None else self.scopes[scope]
-            units = self.units if tasks is None else [it for it in self.units if it.first.task in tasks]
+            units = self.units if tasks is None else [it for it in self.units if it.first.task_name in tasks]
             skipped = [
                 it for it in self.skipped if tasks is None or CellKey.of_id(it.cell_id)[1].task in tasks
             ]
@@ -133,9 +133,9 @@ class Source:
 
     @cached_property
     def scopes(self) -> dict[str, frozenset[str]]:
-        """Kinds of work, `category/<name>` and `language/<name>`, with their tasks."""
+        """Kinds of work, `category/<name>` and `language/<name>`, with the names of their tasks."""
         found: dict[str, set[str]] = defaultdict(set)
-        for task in {unit.first.task for unit in self.units}:
+        for task in self.frame["task"].unique():
             found[f"category/{category_of(task)}"].add(task)
             if (language := self.languages.get(task)) is not None:
                 found[f"language/{language}"].add(task)
@@ -144,9 +144,10 @@ class Source:
     @cached_property
     def languages(self) -> dict[str, str]:
         """The language of each task of which a cell's evidence tells it; that of imported ones does not."""
-        cells = {unit.first.task: unit.first.cell_id for unit in self.units}
+        ran_here = self.frame.filter(pl.col("claim") != "imported")
+        first = ran_here.unique("task", keep="first", maintain_order=True)
         found = {}
-        for task, cell_id in cells.items():
+        for task, cell_id in first.select("task", "cell_id").iter_rows():
             with suppress(StoreError):
                 found[task] = load_facts(self.cell_dir(cell_id)).language
         return found

@@ -4,7 +4,16 @@
   const { el, state } = cab;
   const PLAIN_FROM = 5;   // first column of the numbers without interval
 
+  /* The intervals of the page as it came, which it has in numbers alone. */
+  function draw(table) {
+    for (const interval of table.querySelectorAll("tbody small")) {
+      const [low, high] = (interval.textContent.match(/[\d.]+/g) || []).map(Number);
+      if (high !== undefined) interval.after(" ", cab.bar(low, parseFloat(interval.parentNode.textContent), high, 100));
+    }
+  }
+
   function start() {
+    document.querySelectorAll("table.board").forEach(draw);
     const form = document.getElementById("filters");
     const tables = [...document.querySelectorAll("table[data-board]")].map(remember);
     if (!form || !tables.length) return;
