@@ -38,8 +38,8 @@ class Picture:
 
 
 PICTURES = (
-    Picture("leaderboard-light", "index.html", element="table.board >> nth=-1"),
-    Picture("leaderboard-dark", "index.html", scheme="dark", element="table.board >> nth=-1"),
+    Picture("leaderboard-light", "index.html", height=600, element="table.board >> nth=-1"),
+    Picture("leaderboard-dark", "index.html", scheme="dark", height=600, element="table.board >> nth=-1"),
     Picture("matrix", "matrix.html", height=680, element="table.matrix >> nth=-1"),
     Picture("cell", "cell/*/*/*/*/run1.html"),
     Picture("cell-replay", "cell/*/*/*/*/run1.html", element="#trace"),
