@@ -202,7 +202,7 @@ def _shift(
             of_task[task].append(rate)
     means = {task: sum(values) / len(values) for task, values in of_task.items()}
     if not means:
-        return None, "no counted run"
+        return None, "no result at all"
     overall = sum(means.values()) / len(means)
     # Nights may lack a task: what is compared is how far the others are from their own means.
     levels = [

@@ -11,6 +11,7 @@ import click
 from orchestrator.cli.options import Group, json_option, results_option
 
 if TYPE_CHECKING:
+    from orchestrator.store.cells import CellStore
     from orchestrator.store.column import Column
 
 _Command = Callable[..., Any]
@@ -20,11 +21,12 @@ _Command = Callable[..., Any]
 def export() -> None:
     """Write finished cells for other programs.
 
-    SWEEP is a sweep's id, its directory, or a directory of sweeps. Same results, same bytes.
+    SWEEP is a sweep's id, its directory, or a directory of sweeps; without one it is the newest. Same
+    results, same bytes.
     """
 
 
-sweeps_argument = click.argument("sweeps", metavar="SWEEP...", nargs=-1, required=True)
+sweeps_argument = click.argument("sweeps", metavar="[SWEEP]...", nargs=-1)
 without_option = click.option(
     "--without", multiple=True, metavar="COLUMN", help="Leave a column out; may be given again."
 )
@@ -41,6 +43,13 @@ def _output(
         required=required,
         help=f"{what}; - is standard output." if stdout else f"{what}.",
     )
+
+
+def _stores(sweeps: tuple[str, ...], results: Path) -> list[CellStore]:
+    from orchestrator.store.cells import newest_sweep
+    from orchestrator.store.chosen import chosen_sweeps
+
+    return chosen_sweeps(sweeps or [newest_sweep(results)], results)
 
 
 def _columns(without: tuple[str, ...]) -> tuple[Column, ...]:
@@ -66,10 +75,9 @@ def _table(
     from orchestrator.export import tables
     from orchestrator.export.cells import Seen, cells_of
     from orchestrator.export.writing import STDOUT, write_chunks
-    from orchestrator.store.chosen import chosen_sweeps
 
     columns, seen = _columns(without), Seen()
-    rows = tables.rows_of(seen.through(cells_of(chosen_sweeps(sweeps, results))), columns)
+    rows = tables.rows_of(seen.through(cells_of(_stores(sweeps, results))), columns)
     write_chunks(output, tables.csv(rows, columns) if form == "csv" else tables.jsonl(rows, columns))
     if output != STDOUT:
         write_chunks(output.with_name(f"{output.name}.columns.json"), [tables.facts(columns)])
@@ -85,10 +93,9 @@ def parquet(sweeps: tuple[str, ...], output: Path, without: tuple[str, ...], res
     """One row a cell, as Parquet. Its metadata `cab.columns` says what each column is."""
     from orchestrator.export.cells import Seen, cells_of
     from orchestrator.export.tables import rows_of, write_parquet
-    from orchestrator.store.chosen import chosen_sweeps
 
     columns, seen = _columns(without), Seen()
-    cells = seen.through(cells_of(chosen_sweeps(sweeps, results)))
+    cells = seen.through(cells_of(_stores(sweeps, results)))
     write_parquet(output, rows_of(cells, columns), columns)
     click.echo(str(seen), err=True)
 
@@ -121,9 +128,8 @@ def junit(sweeps: tuple[str, ...], output: Path, results: Path) -> None:
     """One test case a cell, as JUnit XML. Cells that did not run are skipped tests."""
     from orchestrator.export.junit import junit as report
     from orchestrator.export.writing import write_chunks
-    from orchestrator.store.chosen import chosen_sweeps
 
-    write_chunks(output, report(chosen_sweeps(sweeps, results)))
+    write_chunks(output, report(_stores(sweeps, results)))
 
 
 @export.command()
@@ -136,10 +142,9 @@ def atif(sweeps: tuple[str, ...], output: Path, results: Path) -> None:
     from orchestrator.export.cells import cells_of
     from orchestrator.export.writing import new_directory
     from orchestrator.report.text import plural
-    from orchestrator.store.chosen import chosen_sweeps
 
     with new_directory(output) as root:
-        written, without = write_trajectories(cells_of(chosen_sweeps(sweeps, results)), root)
+        written, without = write_trajectories(cells_of(_stores(sweeps, results)), root)
     none = f"; {plural(without, 'cell')} without a recorded answer" if without else ""
     click.echo(f"{written} trajector{'y' if written == 1 else 'ies'}{none}", err=True)
 
@@ -156,11 +161,10 @@ def otlp(sweeps: tuple[str, ...], output: Path | None, sends: bool, results: Pat
     from orchestrator.export.otlp import send
     from orchestrator.export.writing import write_chunks
     from orchestrator.report.text import plural
-    from orchestrator.store.chosen import chosen_sweeps
 
     if output is None and not sends:
         raise click.UsageError("give --output, --send, or both", click.get_current_context())
-    stores = chosen_sweeps(sweeps, results)
+    stores = _stores(sweeps, results)
     if output is not None:
         write_chunks(output, lines(cells_of(stores)))
     if sends:
@@ -196,9 +200,8 @@ def dataset(
     from orchestrator.export.dataset import Publication, write_dataset
     from orchestrator.export.leaks import Check
     from orchestrator.report.text import plural
-    from orchestrator.store.chosen import chosen_sweeps
 
-    stores, columns = chosen_sweeps(sweeps, results), _columns(without)
+    stores, columns = _stores(sweeps, results), _columns(without)
     check = Check.of_this_machine([store.root for store in stores], allow)
     publication = Publication(title or f"cab: {', '.join(store.sweep_id for store in stores)}", licence)
     parts = write_dataset(stores, output, columns, publication, check)

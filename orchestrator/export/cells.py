@@ -18,7 +18,7 @@ from orchestrator.store.evidence import FACTS
 from orchestrator.store.files import store_errors
 from orchestrator.store.index import IndexEntry
 from orchestrator.store.names import CellKey
-from orchestrator.store.record import CellRecord, data_of, parse, validated
+from orchestrator.store.record import CellRecord, data_of, validated
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,23 @@ class Cell:
     @cached_property
     def record(self) -> CellRecord:
         """Raises StoreError that names the file and the field."""
-        return parse(CellRecord, self.raw, place=str(self.directory / CELL))
+        return validated(CellRecord, self._data, place=str(self.directory / CELL))
+
+    @cached_property
+    def head(self) -> CellRecord:
+        """The record without its scores, which are most of it. Raises StoreError."""
+        return validated(CellRecord, {**self._data, "scores": {}}, place=str(self.directory / CELL))
+
+    @cached_property
+    def _data(self) -> dict[str, Any]:
+        return data_of(CellRecord, self.raw, place=str(self.directory / CELL))
 
     def row(self, columns: Sequence[Column]) -> dict[str, Any]:
         """The cell's value of each column, as JSON has it: times are texts, `json` columns are objects."""
-        place = str(self.directory / CELL)
-        data = data_of(CellRecord, self.raw, place=place)
-        # Most of a record is its scores: they are what cab wrote, by the digest, and are read as they stand.
-        scores = data.pop("scores", {})
-        rest = validated(CellRecord, {**data, "scores": {}}, place=place).model_dump(mode="json")
-        cell = cell_data({**rest, "scores": scores}, self.entry.record_sha256, self._task())
+        # The digest says that the scores are what cab wrote: they are read as they stand.
+        scores = self._data.get("scores", {})
+        record = {**self.head.model_dump(mode="json"), "scores": scores}
+        cell = cell_data(record, self.entry.record_sha256, self._task())
         return {column.name: column.of(cell) for column in columns}
 
     def _task(self) -> dict[str, Any] | None:

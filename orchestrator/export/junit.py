@@ -15,7 +15,8 @@ from xml.sax.saxutils import escape, quoteattr
 from orchestrator.export.cells import Cell, cells_of
 from orchestrator.run.outcome import TABLE, with_cause
 from orchestrator.store.cells import CellStore
-from orchestrator.store.record import SweepRecord
+from orchestrator.store.preflight import incompatible_cells
+from orchestrator.store.record import SkippedCell, SweepRecord
 
 TESTS_NAMED = 20
 """Failed hidden tests that a case names."""
@@ -57,7 +58,12 @@ class Suite:
 
 def junit(stores: Sequence[CellStore]) -> Iterator[bytes]:
     """The report of chosen sweeps, piece by piece. One sweep's cases are in memory at a time."""
-    yield from document(suite for store in stores for suite in suites_of(store.sweep(), cells_of([store])))
+    yield from document(suite for store in stores for suite in _of_store(store))
+
+
+def _of_store(store: CellStore) -> list[Suite]:
+    sweep = store.sweep()
+    return suites_of(sweep, cells_of([store]), (*sweep.skipped, *incompatible_cells(store)))
 
 
 def document(suites: Iterable[Suite]) -> Iterator[bytes]:
@@ -68,11 +74,11 @@ def document(suites: Iterable[Suite]) -> Iterator[bytes]:
     yield b"</testsuites>\n"
 
 
-def suites_of(sweep: SweepRecord, cells: Iterable[Cell]) -> list[Suite]:
+def suites_of(sweep: SweepRecord, cells: Iterable[Cell], skipped: Iterable[SkippedCell]) -> list[Suite]:
     """The suites of one sweep: by claim and methodology version; cells that did not run come last."""
     suites: dict[tuple[str, str], Suite] = {}
     left = dict.fromkeys(sweep.order, "not finished")
-    left |= {one.cell_id: one.reason for one in sweep.skipped}
+    left |= {one.cell_id: one.reason for one in skipped}
     for cell in cells:
         claim, version = cell.entry.claim, cell.entry.methodology_version
         properties = [("sweep_id", sweep.sweep_id), ("claim", claim), ("methodology_version", version)]

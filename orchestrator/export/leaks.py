@@ -29,6 +29,7 @@ NOBODY = frozenset(
         *("root", "user", "users", "admin", "administrator", "agent", "runner", "build", "builder"),
         *("ubuntu", "debian", "fedora", "vagrant", "docker", "podman", "jenkins", "gitlab", "github"),
         *("localhost", "localdomain", "local", "host", "hostname", "home", "linux", "none", "nobody"),
+        *("server", "desktop", "laptop", "workstation", "machine", "computer"),
     )
 )
 """Names of users and hosts that tell nobody who it is."""

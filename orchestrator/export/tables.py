@@ -65,7 +65,7 @@ def _field(value: Any, column: Column) -> str:
     if value is None:
         return ""
     if column.dtype in ("int", "float", "bool", "time"):
-        return value if column.dtype == "time" else json.dumps(value)
+        return ("false", "true")[value] if isinstance(value, bool) else str(value)
     text = as_json_text(value) if column.dtype in _STRUCTURED else str(value)
     return '"' + guarded(text).replace('"', '""') + '"'
 

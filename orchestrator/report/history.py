@@ -28,9 +28,8 @@ def print_history(found: History, *, as_json: bool) -> None:
         print_json(asdict(found))
         return
     out = console()
-    out.print(
-        f"{plural(len(found.nights), 'night')}: {found.nights[0]} to {found.nights[-1]}", soft_wrap=True
-    )
+    ends = " to ".join(dict.fromkeys((found.nights[0], found.nights[-1])))
+    out.print(safe_line(f"{plural(len(found.nights), 'night')}: {ends}"), soft_wrap=True)
     for kind, title in (
         ("result", "pairs of models"),
         ("", "scripted models and baselines: checks, not results"),
@@ -89,14 +88,16 @@ def _between(point: Point | None) -> str:
 
 def _shift(pair: PairHistory) -> str:
     if pair.shift is None:
-        return f"not tested: {pair.untested}"
+        return NOT_MEASURED
     if not pair.shift.significant:
         return f"none seen (p {pair.shift.p_holm:.2f})"
     return f"{_percent(pair.shift.before)} → {_percent(pair.shift.after)} since {pair.shift.since}"
 
 
 def _print_shifts(found: History, out: Console) -> None:
-    """What else changed with each change of level that is significant."""
+    """What else changed with each change of level that is significant, and why some were not tested."""
+    if untested := {pair.untested for pair in found.pairs if pair.untested}:
+        out.print(f"{NOT_MEASURED} no change of level is tested with {' or '.join(sorted(untested))}")
     for pair in found.pairs:
         shift = pair.shift
         if shift is None or not shift.significant:

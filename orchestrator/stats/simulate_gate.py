@@ -160,7 +160,7 @@ def _of_kinds(setup: Setup, kind: Floats, rng: np.random.Generator) -> Floats:
 
 def _nights(setup: Setup, chances: Floats, rng: np.random.Generator) -> tuple[Ints, Bools]:
     """Pass rates of each task and night as whole numbers on one scale, and which have a run at all."""
-    lost = np.full(chances.shape[-1], setup.infra)
+    lost = np.full(chances.shape[-1], float(setup.infra))
     lost[-1] = setup.infra if setup.infra_candidate is None else setup.infra_candidate
     runs = rng.binomial(setup.runs, 1 - lost, chances.shape)
     scale = common_scale(range(1, setup.runs + 1))

@@ -92,7 +92,7 @@ def total(values: list[Any]) -> Any:
 
 def null_reasons(scores: Any) -> dict[str, str]:
     """Why each null of the axes is null, by axis and key."""
-    found = {}
+    found: dict[str, str] = {}
     for axis, values in scores.items():
         parts = {axis: values, **{f"{axis}.{k}": v for k, v in values.items() if isinstance(v, dict)}}
         for place, part in parts.items():

@@ -130,7 +130,7 @@ class ResponsesWire(OpenAI):
 
     def prompts(self, request: dict[str, Any]) -> tuple[Prompt, ...]:
         given = request.get("input")
-        said = [("user", given)] if isinstance(given, str) else []
+        said: list[tuple[Any, Any]] = [("user", given)] if isinstance(given, str) else []
         said += [(item.get("role"), item.get("content")) for item in objects(given)]
         return prompts_of([("system", request.get("instructions")), *said])
 

@@ -37,7 +37,7 @@ def test_steady_nights_show_none_and_few_are_not_tested() -> None:
     assert pair.shift is not None
     assert not pair.shift.significant
     [few] = history(nights[:7]).pairs
-    assert (few.shift, few.untested) == (None, "7 nights, of 8 that a test needs")
+    assert (few.shift, few.untested) == (None, "fewer than 8 nights with a result")
 
 
 def test_changes_are_corrected_over_the_pairs() -> None:

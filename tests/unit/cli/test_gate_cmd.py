@@ -118,7 +118,7 @@ def test_history_shows_nights_as_bars(results: Path, capsys: pytest.CaptureFixtu
     assert pair.split()[3] == "██▄·"
     [script] = [line for line in out.splitlines() if line.startswith("aider × embedded/reference █")]
     assert "███▅" in script
-    assert "not tested: 3 nights, of 8 that a test needs" in pair
+    assert "no change of level is tested with fewer than 8 nights with a result" in out
     assert cab(results, "history", "--last", "2", "--json") == 0
     assert json.loads(capsys.readouterr().out)["nights"] == [name_of(2), name_of(3)]
 

@@ -55,6 +55,8 @@ def run(*arguments: str) -> tuple[int, set[str], str]:
         ["run-cell", "--help"],
         ["gate", "--help"],
         ["history", "--help"],
+        ["export", "--help"],
+        ["export", "dataset", "--help"],
     ],
 )
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:

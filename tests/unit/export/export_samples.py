@@ -11,6 +11,7 @@ from typing import Any
 from orchestrator.store.cells import CellStore
 from orchestrator.store.evidence import save_evidence, save_facts
 from orchestrator.store.names import CellKey
+from orchestrator.store.preflight import PairResult, PreflightRecord, write_preflight
 from orchestrator.store.record import (
     Attempt,
     Cab,
@@ -55,6 +56,7 @@ FAILED = CellKey("aider", "embedded/reference", "polyglot/t0")
 BROKEN = CellKey("aider", "acme/large", "integrity/t1", stack="extra", condition="slow")
 SKIPPED = CellKey("amp", "acme/large", "polyglot/t0")
 UNFINISHED = CellKey("opencode", "acme/large", "polyglot/t0", run=2)
+INCOMPATIBLE = CellKey("goose", "acme/large", "polyglot/t0")
 FACTS = TaskFacts(
     task="polyglot/t0",
     category="polyglot",
@@ -220,7 +222,7 @@ def make_results(results: Path) -> Path:
         spec={"name": "mixed", "models": {"acme/large": {"base_url": "https://10.1.2.3/v1"}}},
         spec_digest=DIGEST,
         pins={"opencode": DIGEST},
-        order=tuple(key.cell_id(SWEEP) for key in (SOLVED, BROKEN, FAILED, UNFINISHED)),
+        order=tuple(key.cell_id(SWEEP) for key in (SOLVED, BROKEN, FAILED, UNFINISHED, INCOMPATIBLE)),
         seed=1,
         skipped=(SkippedCell(cell_id=SKIPPED.cell_id(SWEEP), reason=HOSTILE[8]),),
         concurrency=2,
@@ -233,4 +235,10 @@ def make_results(results: Path) -> Path:
             staging = store.staging(key)
             write_files(staging.path, found, cell)
             store.commit(staging, cell)
+    refused = PairResult(
+        **{"cli": INCOMPATIBLE.cli, "model": INCOMPATIBLE.model, "endpoint": None, "key": DIGEST},
+        **{"verdict": "incompatible", "cause": "no_edit", "detail": "it edits nothing", "tries": 3},
+        **{"tokens": 9, "known_tokens": 9, "cost_usd": None, "duration_s": 1.0, "at": STARTED},
+    )
+    write_preflight(results / SWEEP, PreflightRecord(pairs=(refused,)))
     return results

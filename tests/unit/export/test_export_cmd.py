@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import xml.etree.ElementTree as ET
 
 import polars as pl
@@ -43,6 +44,11 @@ def test_a_sweep_is_its_id_or_a_directory_and_dash_is_stdout(made):
     every = call("csv", made, "-o", "-").stdout
     assert pl.read_csv(io.BytesIO(every.encode())).height == 43
     assert ET.fromstring(call("junit", SWEEP, "-r", made, "-o", "-").stdout).tag == "testsuites"
+
+
+def test_without_a_sweep_it_is_the_newest(results):
+    os.utime(results / SWEEP / "sweep.json", (2**31, 2**31))
+    assert call("csv", "-r", results, "-o", "-").stderr.startswith("3 cells")
 
 
 def test_what_is_no_sweep_or_column_is_named_with_the_nearest(made, tmp_path):

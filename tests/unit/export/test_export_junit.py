@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 
 import pytest
-from export_samples import BROKEN, FAILED, HOSTILE, SKIPPED, SOLVED, SWEEP, UNFINISHED
+from export_samples import BROKEN, FAILED, HOSTILE, INCOMPATIBLE, SKIPPED, SOLVED, SWEEP, UNFINISHED
 
 from orchestrator.export.junit import junit
 from orchestrator.store.chosen import chosen_sweeps
@@ -48,7 +48,11 @@ def test_a_failed_cell_names_its_tests_and_an_infra_error_is_no_failure(report):
 def test_what_did_not_run_is_skipped_with_the_reason(report):
     [suite] = [suite for suite in report if suite.get("name") == f"{SWEEP} (not run)"]
     reasons = {case.get("name"): case.find("skipped").get("message") for case in suite.iter("testcase")}
-    assert reasons == {SKIPPED.matrix_id(): HOSTILE[8], UNFINISHED.matrix_id(): "not finished"}
+    assert reasons == {
+        SKIPPED.matrix_id(): HOSTILE[8],
+        UNFINISHED.matrix_id(): "not finished",
+        INCOMPATIBLE.matrix_id(): "incompatible (no_edit): it edits nothing",
+    }
 
 
 def test_claims_and_methodology_versions_are_suites_of_their_own(report):

@@ -10,12 +10,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from export_samples import SOLVED, SWEEP
 from google.protobuf.json_format import Parse
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status, TracesData
 
 from orchestrator.errors import EnvironmentFault, StoreError
 from orchestrator.export.cells import cells_of
-from orchestrator.export.otlp import otlp, send
+from orchestrator.export.otlp import otlp, send, spans_of
 from orchestrator.store.chosen import chosen_sweeps
 
 
@@ -51,6 +52,18 @@ def test_a_line_a_cell_with_its_claim(lines):
         claims.append(about["cab.claim"])
     # Imported cells have no spans.
     assert sorted(claims) == ["pipeline_only", "provisional", "provisional"]
+
+
+def test_the_file_says_what_the_sdk_sends(results):
+    path, spans = stored(results)
+    more = {"a": [1, 2], "b": 0.1, "c": True, "d": "é", "e": []}
+    event = {"name": "x", "unix_ns": 2**62, "attributes": more}
+    spans.append({**spans[0], "span_id": "f" * 16, "status": "ok", "attributes": more, "events": [event]})
+    path.write_text("".join(json.dumps(span) + "\n" for span in spans))
+    cells = list(cells_of(chosen_sweeps([SWEEP], results)))
+    for cell, line in zip(cells, otlp(cells), strict=True):
+        sent = encode_spans(spans_of(cell))
+        assert as_protobuf(line).SerializeToString() == sent.SerializeToString()
 
 
 def test_spans_are_those_of_the_cell(made, lines):

@@ -71,6 +71,15 @@ def test_the_correction_is_holms() -> None:
     assert any(any(row) for row in expected)
 
 
+def test_lost_runs_are_lost_on_the_night_that_is_said() -> None:
+    whole = Setup(pairs=1, drop=0.25, infra=0)
+    seen = [study(replace(whole, infra_candidate=lost), 200, seed=7).seen for lost in (None, 0.0, 0.6)]
+    assert seen[0] == seen[1]
+    assert seen[1] is not None
+    assert seen[2] is not None
+    assert seen[2].value < seen[1].value
+
+
 def test_the_same_seed_gives_the_same_numbers() -> None:
     setup = Setup(pairs=2, tasks=10, drop=0.3)
     assert study(setup, 50, seed=3) == study(setup, 50, seed=3) != study(setup, 50, seed=4)
