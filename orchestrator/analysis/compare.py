@@ -394,7 +394,7 @@ def _needed_of(found: Contrast, kind: Scale, tasks: int) -> Needed:
 def _contrast(a: float, b: float, kind: Scale) -> float | None:
     if kind == "difference":
         return b - a
-    return b / a if a else None
+    return b / a if a and math.isfinite(b / a) else None
 
 
 def _unknown(measure: str, kind: Scale, reason: str) -> Difference:

@@ -22,6 +22,8 @@ MIN_TASKS = 6
 RESAMPLES = 10_000
 
 _USABLE = 0.999
+_MOST_LOG = 700
+"""Logarithm of a ratio beyond which it is no number that a float can hold."""
 _EXACT = 14
 """Tasks up to which all 2ⁿ ways to swap their sides are counted."""
 _DRAWS = 10_000
@@ -125,9 +127,11 @@ def _paired(a: Floats, b: Floats, kind: Kind, resampled: Floats, swaps: Floats) 
     swapped = swaps @ (b - a)
     values = np.abs(_contrast(of_a + swapped, of_b - swapped, kind))
     p, error = _reached(values, abs(observed), exact=len(a) <= _EXACT), float(usable.std())
-    if kind == "ratio":
-        observed, low, high = math.exp(observed), math.exp(low), math.exp(high)
-    return Contrast(observed, low, high, p, error)
+    if kind == "difference":
+        return Contrast(observed, low, high, p, error)
+    if max(map(abs, (observed, low, high))) > _MOST_LOG:
+        return None
+    return Contrast(math.exp(observed), math.exp(low), math.exp(high), p, error)
 
 
 def _contrast(a: Floats, b: Floats, kind: Kind) -> Floats:
