@@ -47,7 +47,9 @@ def test_files_are_served_and_never_kept(served: ThreadingHTTPServer) -> None:
     assert address(served) == f"http://127.0.0.1:{served.server_address[1]}/"
 
 
-@pytest.mark.parametrize("path", ["/cli/", "/../secret.txt", "/%2e%2e/secret.txt", "/none.html"])
+@pytest.mark.parametrize(
+    "path", ["/cli/", "/../secret.txt", "/%2e%2e/secret.txt", "/none.html", "/%00", "/a%00.html"]
+)
 def test_folders_are_not_listed_and_nothing_outside_is_served(served: ThreadingHTTPServer, path: str) -> None:
     status, text, _ = ask(served, path)
     assert status == 404
@@ -58,7 +60,24 @@ def test_folders_are_not_listed_and_nothing_outside_is_served(served: ThreadingH
 def test_who_comes_by_another_name_is_sent_away(served: ThreadingHTTPServer) -> None:
     port = served.server_address[1]
     assert ask(served, "/", Host=f"evil.example:{port}")[0] == 421
+    for host in ("evil.example", "localhost.evil.example", f"evil.localhost:{port}", ""):
+        assert ask(served, "/", Host=host)[0] == 421
     assert ask(served, "/", Host=f"localhost:{port}")[0] == 200
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "LocalHost:1"])
+def test_a_port_that_is_left_out_is_80(served: ThreadingHTTPServer, host: str) -> None:
+    assert ask(served, "/", Host=host)[0] == 200
+
+
+def test_a_browser_that_goes_before_its_answer_is_no_news(
+    served: ThreadingHTTPServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        raise BrokenPipeError
+    except BrokenPipeError:
+        served.handle_error(object(), (LOOPBACK, 1))
+    assert capsys.readouterr().err == ""
 
 
 def test_only_the_loopback_address_is_bound(served: ThreadingHTTPServer) -> None:
