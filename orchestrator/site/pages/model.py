@@ -11,6 +11,7 @@ from typing import Any
 from orchestrator.analysis.units import Unit
 from orchestrator.errors import StoreError
 from orchestrator.site import entities, links
+from orchestrator.site.addresses import sayable
 from orchestrator.site.output import Page
 from orchestrator.site.source import Source
 from orchestrator.store.cells import read_cell
@@ -103,11 +104,11 @@ def _asked(source: Source, sweep: SweepRecord, model: str) -> Asked:
 
 
 def _where(endpoint: Mapping[str, Any] | None) -> str | None:
-    """The address of an endpoint, or the variable that held it."""
+    """The address of an endpoint where that may be said, or the variable that held it."""
     if endpoint is None:
         return None
     address = endpoint["base_url"]
-    return str(address["url"] or f"the address in {address['env']}")
+    return sayable(str(address["url"])) if address["url"] else f"the address in {address['env']}"
 
 
 def _sent(source: Source, sweep: str, model: str) -> list[tuple[str, Mapping[str, Any]]]:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -15,10 +16,12 @@ from orchestrator.analysis.units import units_of
 from orchestrator.plan.spec import Spending
 from orchestrator.run.budget import Budget
 from orchestrator.site import entities, links
+from orchestrator.site.addresses import sayable
 from orchestrator.site.output import File, Page, digest_of
 from orchestrator.site.source import Source
 from orchestrator.store.cells import SWEEP, CellStore
 from orchestrator.store.endpoints import read_windows
+from orchestrator.store.files import store_errors
 from orchestrator.store.preflight import incompatible_cells, pair_of, read_preflight
 from orchestrator.store.record import SkippedCell, SweepRecord
 
@@ -54,7 +57,7 @@ def pages(source: Source) -> Iterator[Page | File]:
         cells = source.frame.filter(pl.col("sweep_id") == name)
         given = (digest_of(*cells["record_sha256"]), source.digest)
         yield Page(links.sweep_page(name), "sweep.html", partial(_context, source, sweep, cells), given)
-        yield File(links.sweep_record(name), source.roots[name] / SWEEP)
+        yield File(links.sweep_record(name), _record(source.roots[name] / SWEEP))
 
 
 def _context(source: Source, sweep: SweepRecord, cells: pl.DataFrame) -> dict[str, Any]:
@@ -63,7 +66,7 @@ def _context(source: Source, sweep: SweepRecord, cells: pl.DataFrame) -> dict[st
     return {
         "sweep": sweep,
         "description": str((sweep.spec or {}).get("description") or ""),
-        "spec": None if sweep.spec is None else json.dumps(_without_nulls(sweep.spec), indent=1),
+        "spec": None if sweep.spec is None else json.dumps(_without_nulls(_published(sweep.spec)), indent=1),
         "planned": len(sweep.order),
         "finished": len(cells),
         "missing": max(0, len(sweep.order) - len(cells) - len(refused)),
@@ -79,6 +82,35 @@ def _context(source: Source, sweep: SweepRecord, cells: pl.DataFrame) -> dict[st
             for part in entities.parts(units_of(cells))
         ],
     }
+
+
+def _record(path: Path) -> bytes:
+    """The record of a sweep as it is published: as it is, but for what `addresses` leaves out."""
+    with store_errors(path):
+        raw = path.read_bytes()
+    stored = json.loads(raw)  # read as a record before
+    spec = stored.get("spec")
+    if spec is None or _published(spec) == spec:
+        return raw
+    whole = {**stored, "spec": _published(spec)}
+    return json.dumps(whole, indent=1, ensure_ascii=False).encode() + b"\n"
+
+
+def _published(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A spec without addresses of endpoints that name machines; the endpoints' names stay."""
+    endpoints = spec.get("endpoints")
+    if not endpoints:
+        return dict(spec)
+    return {**spec, "endpoints": {name: _addressed(one) for name, one in endpoints.items()}}
+
+
+def _addressed(endpoint: Mapping[str, Any]) -> dict[str, Any]:
+    address = endpoint.get("base_url")
+    if isinstance(address, str):
+        return {**endpoint, "base_url": sayable(address)}
+    if isinstance(address, Mapping) and address.get("url"):
+        return {**endpoint, "base_url": {**address, "url": sayable(str(address["url"]))}}
+    return dict(endpoint)
 
 
 def _without_nulls(spec: Mapping[str, Any]) -> Any:

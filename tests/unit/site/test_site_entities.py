@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html import unescape
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from site_samples import MODELS, TASKS, entry, matrix, results, small
 
 from orchestrator.site import entities, links
+from orchestrator.site.addresses import LEFT_OUT, sayable
 from orchestrator.site.build import build
 from orchestrator.site.pages.sweep import left_out
 from orchestrator.site.source import Source
@@ -189,3 +191,46 @@ def test_a_page_of_a_pair_changes_with_its_own_cells_alone(tmp_path: Path) -> No
     of = {(unit.first.contestant, unit.first.model): unit for unit in source.units}
     assert entities.inputs([of["codex", MODELS[0]]]) != entities.inputs([of["opencode", MODELS[0]]])
     assert all(len(text.split()) == 2 for unit in source.units for text in entities.inputs([unit]))
+
+
+def test_a_sweep_says_nothing_of_machines_that_its_endpoints_are_on(tmp_path: Path) -> None:
+    given = small(tmp_path / "results")
+    path = given / "free-1" / "sweep.json"
+    stored = json.loads(path.read_bytes())
+    stored["spec"] = {
+        "models": [{"id": model, "endpoint": "mine"} for model in MODELS],
+        "endpoints": {
+            "mine": {"base_url": {"url": "http://gpu-box.lan:8000/v1", "env": None}, "wire": "chat"},
+            "service": {"base_url": {"url": "https://api.provider.example/v1", "env": None}},
+            "named": {"base_url": {"url": None, "env": "GPU_URL"}},
+        },
+    }
+    path.write_text(json.dumps(stored))
+    build([given], tmp_path / "site")
+    for one in (tmp_path / "site").rglob("*"):
+        assert not one.is_file() or b"gpu-box" not in one.read_bytes(), one
+    published = json.loads((tmp_path / "site" / "data" / "sweep" / "free-1.json").read_bytes())
+    for name in ("named", "service"):
+        assert published["spec"]["endpoints"][name] == stored["spec"]["endpoints"][name]
+    assert {**published, "spec": stored["spec"]} == stored
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("https://api.provider.example/v1", True),
+        ("http://localhost:8000", True),
+        ("http://127.0.0.1:8000", True),
+        ("http://[::1]:8000", True),
+        ("http://10.0.0.7:8000", False),
+        ("http://[fd00::7]/v1", False),
+        ("http://gpu-box:8000", False),
+        ("http://GPU.corp/v1", False),
+        ("http://gpu.internal./v1", False),
+        ("https://user:word@api.provider.example", False),
+        ("https://api.provider.example/?key=word", False),
+        ("http://[nothing", False),
+    ],
+)
+def test_an_address_is_said_where_it_is_a_services(url: str, said: bool) -> None:
+    assert sayable(url) == (url if said else LEFT_OUT)
