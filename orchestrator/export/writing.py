@@ -18,8 +18,12 @@ STDOUT = Path("-")
 def new_file(path: Path) -> Iterator[Path]:
     """A temporary file beside `path`, which takes its place when the block ends well; else it is removed.
 
-    Raises StoreError where it cannot be written.
+    Raises InputError where something stands there that is no file, as a device or a pipe: it would be
+    replaced. StoreError where it cannot be written.
     """
+    if path.exists() and not path.is_file():
+        raise InputError("is no file", place=str(path), mend="name a file; - is standard output")
+    path = path.resolve()
     temporary = temporary_of(path)
     with store_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -84,3 +84,18 @@ def test_the_columns_are_told_without_results():
     facts = json.loads(call("columns", "--json").stdout)
     assert {"name", "dtype", "unit", "source", "about"} == facts[0].keys()
     assert call("columns").stdout.startswith("# Columns\n")
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_what_is_no_file_is_not_replaced(made, tmp_path, form):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="is no file"):
+        call(form, SWEEP, "-r", made, "-o", tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_link_to_a_file_stays_one(made, tmp_path):
+    (tmp_path / "link.csv").symlink_to("real.csv")
+    call("csv", SWEEP, "-r", made, "-o", tmp_path / "link.csv")
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "real.csv").stat().st_size
