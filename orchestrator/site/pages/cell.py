@@ -11,6 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from orchestrator.analysis.explain import AXES, explain
+from orchestrator.errors import StoreError
 from orchestrator.paths import IMAGES_LOCK
 from orchestrator.report.verdict import imported_verdict, verdict
 from orchestrator.run.outcome import TABLE, with_cause
@@ -106,12 +107,16 @@ def _script_of(name: str, path: Path) -> bytes:
 
 def _names(directory: Path) -> set[str]:
     """The files of a cell that are of use to readers: not an empty patch, nor a trace that the page certainly
-    shows whole.
+    shows whole. Raises StoreError for a link: results come from others, too, and it would publish what it
+    leads to on this machine.
     """
     try:
         names = {path.name: path for path in directory.iterdir()}
     except FileNotFoundError:
         return set()
+    for name in names.keys() & {*PUBLISHED_AS, CAST}:
+        if names[name].is_symlink():
+            raise StoreError("is a symbolic link", place=str(names[name]), mend="put the file itself there")
     for name, least in ((PATCH, 1), (CAST, 1), (SPANS, SPANS_SHOWN_WHOLE + 1)):
         if name in names and names[name].stat().st_size < least:
             del names[name]

@@ -21,6 +21,7 @@ from cell_samples import (
     store,
 )
 
+from orchestrator.errors import StoreError
 from orchestrator.run.import_published import import_published
 from orchestrator.site import links, render
 from orchestrator.site.output import File
@@ -298,3 +299,15 @@ def test_an_imported_cell_tells_what_is_known_and_why_the_rest_is_not(tmp_path: 
     assert "generation settings – the published file does not tell it" in page.text("identity")
     assert "No command: only its publisher can" in page.text("run-it")
     assert not page.by_id.keys() & {"calls", "diff", "tests"}
+
+
+@pytest.mark.parametrize("name", ["diff.patch", "evidence.json", "recording.cast"])
+def test_a_link_in_a_cell_publishes_nothing_of_this_machine(tmp_path: Path, name: str) -> None:
+    found = evidence()
+    results = store(tmp_path / "results", (record(found), found))
+    (tmp_path / "secret").write_text("of this machine")
+    [cell] = (path.parent for path in results.rglob("cell.json"))
+    (cell / name).unlink(missing_ok=True)
+    (cell / name).symlink_to(tmp_path / "secret")
+    with pytest.raises(StoreError, match="is a symbolic link"):
+        site_of(results)
