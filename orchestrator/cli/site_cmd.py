@@ -107,4 +107,8 @@ def _said(built: Built) -> str:
     from orchestrator.report.text import plural
 
     written = plural(built.written, "file")
-    return f"{written} written, {built.kept} up to date, {built.removed} removed in {built.out}"
+    said = f"{written} written, {built.kept} up to date, {built.removed} removed in {built.out}"
+    if built.alike is None:
+        return said
+    one, other = built.alike
+    return f"{said}\n{one} and {other} differ in case alone: publish it where case counts"

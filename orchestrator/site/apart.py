@@ -1,9 +1,9 @@
 """Pages that several processes make at once: those of cells take most of a build's time.
 
 The workers are forked, so that they have what was read already. A forked process may not use polars, whose
-threads it has not: only pages that say so (`Page.apart`) are made here, and one that asks a frame all the same
-is refused where it would wait for ever. What a worker could not make is left to the caller, who then meets the
-fault itself. Workers end with the caller, however that ends.
+threads it has not: only pages that say so (`Page.apart`) are made here, and one that asks a frame all the
+same is refused where it would wait for ever. What a worker could not make is left to the caller, who then
+meets the fault itself. Workers end with the caller, however that ends.
 """
 
 from __future__ import annotations

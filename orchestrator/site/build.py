@@ -7,9 +7,12 @@ known to be a site's, and none of it is taken for finished.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +23,7 @@ from orchestrator.site import links, render, snapshots
 from orchestrator.site.apart import made_apart
 from orchestrator.site.output import File, Page, digest_of
 from orchestrator.site.pages import MODULES
+from orchestrator.site.player import PLAYER
 from orchestrator.site.source import Source
 from orchestrator.store.files import store_errors
 
@@ -27,6 +31,8 @@ MANIFEST = ".cab-site.json"
 ASSETS = Path(__file__).parent / "assets"
 _CODE = Path(__file__).parents[1]
 _VERSION = 1
+_NEW = ".new"
+"""The end of the name of a file that is being written."""
 
 Progress = Callable[[int, int], None]
 """Told how many files are done, of how many."""
@@ -34,12 +40,15 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Built:
-    """What a build did: numbers of files that were written, left as they were, and removed."""
+    """What a build did: numbers of files that were written, left as they were, and removed. `alike` are two
+    files that a host which takes no heed of case has as one; None where there are none.
+    """
 
     out: Path
     written: int
     kept: int
     removed: int
+    alike: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -68,13 +77,36 @@ def build(
     if snapshot is not None:
         snapshots.check_new(out, snapshot)
     _manifest(out)  # refuses a folder that is no site's before anything is read
-    source = Source.read(results, base_url=base_url, snapshots=snapshots.kept(out))
-    built = _brought_up_to_date(source, out, progress)
-    if snapshot is None:
-        return built
-    snapshots.take(out, snapshot, lambda folder: _put_away(source, folder, snapshot, progress), MANIFEST)
-    again = _brought_up_to_date(replace(source, snapshots=snapshots.kept(out)), out, progress)
+    source = Source.read(results, base_url=base_url)
+    with _alone(out):
+        source = replace(source, snapshots=snapshots.kept(out))
+        built = _brought_up_to_date(source, out, progress)
+        if snapshot is None:
+            return built
+        snapshots.take(out, snapshot, lambda folder: _put_away(source, folder, snapshot, progress), MANIFEST)
+        again = _brought_up_to_date(replace(source, snapshots=snapshots.kept(out)), out, progress)
     return replace(built, written=built.written + again.written, kept=again.kept)
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Keep other builds from the folder: two at once would leave files of both, and a manifest of one. The
+    lock is the folder's own, so that nothing is left in it.
+    """
+    with store_errors(out):
+        out.mkdir(parents=True, exist_ok=True)
+        folder = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with store_errors(out):
+            try:
+                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise StoreError(
+                    "another build is at work there", place=str(out), mend="wait for it, or end it"
+                ) from None
+        yield
+    finally:
+        os.close(folder)
 
 
 def _put_away(source: Source, folder: Path, name: str, progress: Progress) -> snapshots.Facts:
@@ -115,7 +147,17 @@ def _brought_up_to_date(source: Source, out: Path, progress: Progress) -> Built:
         sizes = _make(stale, out, env, progress)
         if unfinished:
             _write_manifest(out, fresh | {path: _Made(digests[path], size) for path, size in sizes.items()})
-    return Built(out, written=len(stale), kept=len(fresh), removed=len(gone))
+    return Built(out, written=len(stale), kept=len(fresh), removed=len(gone), alike=_alike(outputs))
+
+
+def _alike(paths: Iterable[str]) -> tuple[str, str] | None:
+    """The first two paths that differ in case alone."""
+    known: dict[str, str] = {}
+    for path in sorted(paths):
+        other = known.setdefault(path.lower(), path)
+        if other != path:
+            return other, path
+    return None
 
 
 def _make(stale: Sequence[Page | File], out: Path, env: Any, progress: Progress) -> dict[str, int]:
@@ -191,9 +233,15 @@ def _assets() -> Iterable[File]:
 
 
 def _common(source: Source, outputs: Mapping[str, Page | File]) -> str:
-    """The digest of what decides the bytes of every page: cab, its libraries, and what all pages say."""
+    """The digest of what decides the bytes of every page: cab, its libraries, what all pages say, and which
+    cells have no page: whatever leads to a cell leads nowhere then, though no record has changed.
+    """
     facts = site_facts(source, outputs)
-    return digest_of(code_digest(), *render.library_versions(), json.dumps(facts, sort_keys=True))
+    cells = source.frame.select("cell_id", "sweep_id").iter_rows()
+    pages = (links.cell_page(sweep_id, source.key(cell_id)) for cell_id, sweep_id in cells)
+    absent = sorted(path for path in pages if path not in outputs)
+    given = json.dumps([facts, PLAYER, absent], sort_keys=True)
+    return digest_of(code_digest(), *render.library_versions(), given)
 
 
 def code_digest() -> str:
@@ -230,7 +278,8 @@ def _manifest(out: Path) -> dict[str, _Made]:
     """What an earlier build left in the folder; nothing where there was none, or one of another form."""
     path = out / MANIFEST
     if not path.is_file():
-        if out.is_dir() and any(out.iterdir()):
+        # A first build that was killed may have left the beginning of its manifest, and no more.
+        if out.is_dir() and any(it.name != f"{MANIFEST}{_NEW}" for it in out.iterdir()):
             raise InputError(
                 "holds something, and no site of cab's",
                 place=str(out),
@@ -267,7 +316,7 @@ def _write(out: Path, path: str, raw: bytes) -> None:
     """Write a file, whole as seen by whoever is served meanwhile."""
     target = out / path
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f"{target.name}.new"[-255:])
+    temporary = target.with_name(f"{target.name}{_NEW}")
     temporary.write_bytes(raw)
     temporary.replace(target)
 
@@ -275,7 +324,8 @@ def _write(out: Path, path: str, raw: bytes) -> None:
 def _remove(out: Path, path: str) -> None:
     """Remove a file, and the folders that are then empty."""
     target = out / path
-    target.unlink(missing_ok=True)
+    for one in (target, target.with_name(f"{target.name}{_NEW}")):
+        one.unlink(missing_ok=True)
     for folder in target.relative_to(out).parents:
         if folder == Path():
             break

@@ -7,6 +7,7 @@ may hold and which every file system and static host takes.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from pathlib import PurePosixPath
 from urllib.parse import quote
@@ -27,6 +28,8 @@ APPEALS = "appeals.html"
 RECORDS_JSON = "data/records.json"
 RECORDS_SUMS = "data/SHA256SUMS"
 
+_MAX_PART = 240
+"""Characters of a name in a path; file systems take 255 bytes with all that follows it."""
 
 _VERSIONED = re.compile(r"(.+) \((\w+)\)")
 """A task's name where tasks of different content have it: with the beginning of its digest."""
@@ -36,7 +39,7 @@ def slug(name: str) -> str:
     """A name as one part of a path. Raises InputError for what is no name."""
     versioned = _VERSIONED.fullmatch(name)
     plain, digest = versioned.groups() if versioned else (name, "")
-    return escape(plain).replace(":", "=") + (f",{digest}" if digest else "")
+    return _bounded(escape(plain).replace(":", "=") + (f",{digest}" if digest else ""))
 
 
 def cli_page(contestant: str) -> str:
@@ -123,4 +126,12 @@ def url(path: str) -> str:
 
 def _contestant(name: str) -> str:
     """A CLI with its stack and condition as a part of a path; what parts them is in no name."""
-    return "".join(part if part in "+@" else slug(part) for part in re.split("([+@])", name))
+    parts = re.split("([+@])", name)
+    return _bounded("".join(part if part in "+@" else slug(part) for part in parts))
+
+
+def _bounded(part: str) -> str:
+    """A part of a path that leaves room for `.html` and what a file's name ends with while it is written."""
+    if len(part) <= _MAX_PART:
+        return part
+    return f"{part[: _MAX_PART - 17]},{hashlib.sha256(part.encode()).hexdigest()[:16]}"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import cell_samples
 import pytest
 from site_samples import MODELS, TASKS, matrix, results, small
 
@@ -18,6 +20,7 @@ from orchestrator.site.build import MANIFEST, build
 from orchestrator.site.output import File, Page, data_script
 from orchestrator.site.pages import leaderboard
 from orchestrator.site.source import Source
+from orchestrator.store.names import CellKey
 
 
 def files(out: Path) -> dict[str, bytes]:
@@ -104,6 +107,82 @@ def test_an_incremental_build_ends_with_the_bytes_of_a_whole_one(tmp_path: Path)
     assert again.kept
     build([given], tmp_path / "whole")
     assert files(tmp_path / "site") == files(tmp_path / "whole")
+
+
+def test_a_build_beside_another_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given, out = [small(tmp_path / "results")], tmp_path / "site"
+
+    def beside() -> bytes:
+        with pytest.raises(StoreError, match="another build is at work there"):
+            build(given, out)
+        return b"made by the first"
+
+    monkeypatch.setattr(building, "MODULES", (*building.MODULES, module_of(File("a.txt", beside, ("1",)))))
+    build(given, out)
+    assert (out / "a.txt").read_bytes() == b"made by the first"
+    monkeypatch.undo()
+    build(given, out)
+    build(given, tmp_path / "whole")
+    assert files(out) == files(tmp_path / "whole")
+
+
+def test_a_cell_whose_page_goes_changes_what_leads_to_it(tmp_path: Path) -> None:
+    found = cell_samples.evidence()
+    keys = [CellKey("opencode", "zai/glm-5.2", "polyglot/a", run) for run in (1, 2)]
+    given = cell_samples.store(
+        tmp_path / "results", *((cell_samples.record(found, key=key), found) for key in keys)
+    )
+    build([given], tmp_path / "site")
+    [*_, gone] = sorted(given.rglob("cell.json"))
+    shutil.rmtree(gone.parent)
+    build([given], tmp_path / "site")
+    build([given], tmp_path / "whole")
+    assert files(tmp_path / "site") == files(tmp_path / "whole")
+
+
+def test_the_player_put_in_place_later_changes_the_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, out = [small(tmp_path / "results")], tmp_path / "site"
+    build(given, out)
+    monkeypatch.setattr(building, "PLAYER", not building.PLAYER)
+    assert build(given, out).written > 1
+
+
+def test_a_first_build_that_was_killed_left_no_folder_of_something_else(tmp_path: Path) -> None:
+    out = tmp_path / "site"
+    out.mkdir()
+    (out / f"{MANIFEST}.new").write_text('{"v":')
+    build([small(tmp_path / "results")], out)
+    assert not (out / f"{MANIFEST}.new").exists()
+
+
+def test_what_a_killed_build_had_begun_goes_with_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, out = [small(tmp_path / "results")], tmp_path / "site"
+    monkeypatch.setattr(building, "MODULES", (*building.MODULES, module_of(File("a/b.txt", b"x"))))
+    build(given, out)
+    (out / "a" / "b.txt.new").write_text("begun")
+    monkeypatch.undo()
+    build(given, out)
+    assert not (out / "a").exists()
+
+
+def test_names_as_long_as_they_may_be_have_pages(tmp_path: Path) -> None:
+    models = [f"{'m' * 254}{end}" for end in "ab"]
+    cells = matrix("free-1", ("c" * 255, "pi"), models, TASKS[:1])
+    build([results(tmp_path / "results", "free-1", cells)], tmp_path.resolve() / "site")
+    assert len(list((tmp_path / "site" / "model").glob("mmm*.html"))) == 2
+    check_links(tmp_path.resolve() / "site")
+
+
+def test_pages_that_differ_in_case_alone_are_told(tmp_path: Path) -> None:
+    cells = matrix("free-1", ("pi",), ("Qwen/Qwen3", "qwen/qwen3"), TASKS[:1])
+    built = build([results(tmp_path / "results", "free-1", cells)], tmp_path / "site")
+    assert built.alike is not None
+    assert {path.lower() for path in built.alike} == {built.alike[0].lower()}
+    assert build([small(tmp_path / "others")], tmp_path / "other").alike is None
 
 
 def module_of(*outputs: Page | File) -> Any:
