@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from orchestrator.adapter import HOME
 from orchestrator.gateway.scrub import Scrubber
@@ -36,7 +37,11 @@ NOBODY = frozenset(
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _KEYS = (
-    r"\bsk-[A-Za-z0-9_-]{16,}",
+    # Words such as `sk-learn-based-…` have neither a digit nor a capital, and are short.
+    r"\bsk-(?:(?=[a-z_-]*[A-Z0-9])[A-Za-z0-9_-]{16,}|[a-z]{16,})",
+    r"\b(?:xai|pplx|nvapi|csk)-(?=[a-z_-]*[A-Z0-9])[A-Za-z0-9_-]{20,}",
+    r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}",
+    r"\b(?:npm|r8)_[A-Za-z0-9]{30,}",
     r"\bgh[opsur]_[A-Za-z0-9]{20,}",
     r"\bgithub_pat_[A-Za-z0-9_]{20,}",
     r"\bglpat-[A-Za-z0-9_-]{16,}",
@@ -52,7 +57,7 @@ _KEYS = (
 )
 _HOMES = rf"(?:/home|/Users|[A-Za-z]:[\\/]+Users)[\\/]+(?!{re.escape(HOME.rpartition('/')[2])}\b)[\w.-]+"
 _IPV4 = r"(?<![\w.-])(?:\d{1,3}\.){3}\d{1,3}(?![\w-]|\.\d)"
-_IPV6 = r"(?<![\w:.])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![\w:])"
+_IPV6 = r"(?<![\w:.])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![\w:]|\.\d)"
 _SHOWN_OF_KEY = 6
 _REMEMBERED = 200_000
 """Texts that are not looked at twice: most rows hold the same ones."""
@@ -108,7 +113,9 @@ class Check:
         if text in self._clean:
             return []
         found = []
-        for match in self._rules.finditer(text):
+        # An address may hold a path with its separators written as `%2F`.
+        plain = unquote(text) if "%2f" in text.lower() else text
+        for match in self._rules.finditer(plain):
             what, told = str(match.lastgroup), match[0]
             if told in self._allowed or (what == "an_address" and not _tells_address(told)):
                 continue

@@ -108,7 +108,14 @@ def _value(value: Any, column: Column) -> Any:
         return None
     if column.dtype == "time":
         return datetime.fromisoformat(value)
-    return as_json_text(value) if column.dtype == "json" else value
+    return _encodable(as_json_text(value) if column.dtype == "json" else value)
+
+
+def _encodable(value: Any) -> Any:
+    """A value whose texts are UTF-8, as in the other formats: half a character that JSON can hold is `?`."""
+    if isinstance(value, str) and not value.isascii():
+        return value.encode("utf-8", "replace").decode()
+    return [_encodable(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def write_parquet(path: Path, rows: Iterable[Row], columns: Sequence[Column]) -> int:

@@ -138,6 +138,9 @@ def leaky(results: Path, text: str) -> None:
         ("key sk-abcdefghijklmnopqrstuv is wrong", "a key: 'sk-abc…'"),
         ("Authorization: Bearer abcdefghijklmnop", "a key: 'Bearer…'"),
         ("https://me:secret@example.test/", "a key: '://me:…'"),
+        (f"npm_{'a1' * 18} and xai-{'b2' * 20}", "a key: 'npm_a1…', in 4 places; also 'xai-b2…'"),
+        ("file=%2Fhome%2Fgrace%2Fx", "a home directory: '/home/grace'"),
+        ("connect to ::ffff:10.1.2.3", "an address: '10.1.2.3'"),
         ("sent hunter2-hunter2", "a value that the environment names as a secret: '…'"),
     ],
 )
@@ -181,6 +184,7 @@ def test_parquet_is_read_value_by_value(tmp_path):
         "20.10.24+dfsg1, 1.2.3, 6.1.0-13, 2026-11-27T12:00:00Z",
         "again::retry::tests and dead::beef and a::b",
         "task-abcdefghijklmnopqrstuvwxyz and disk-full",
+        "sk-learn-based-classification-model and 100%2F3",
         "sha256:" + "a" * 64,
         "https://example.test/v1 and user@example.test",
         "root, agent and localhost",

@@ -19,6 +19,7 @@ from orchestrator.export.tables import (
     csv,
     frame,
     guarded,
+    json_line,
     jsonl,
     rows_of,
     unguarded,
@@ -110,6 +111,17 @@ def test_parquet_gives_every_value_back(tmp_path, rows):
     facts = json.loads(pl.read_parquet_metadata(path)[COLUMNS_KEY])
     assert [fact["name"] for fact in facts] == list(BY_NAME)
     assert next(fact for fact in facts if fact["name"] == "wall_clock_ms")["unit"] == "ms"
+
+
+def test_half_a_character_is_the_same_in_every_format(tmp_path, rows):
+    [first, *_] = rows
+    row = {**first, "detail": "half \ud800 of one", "claim_reasons": ["\udfff"]}
+    write_parquet(tmp_path / "cells.parquet", [row], COLUMNS)
+    [stored] = pl.read_parquet(tmp_path / "cells.parquet").to_dicts()
+    line = json.loads(json_line(row))
+    for name in ("detail", "claim_reasons"):
+        assert stored[name] == line[name]
+    assert line["detail"] == "half ? of one"
 
 
 def test_csv_gives_every_value_back(rows):
