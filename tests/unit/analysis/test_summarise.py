@@ -118,6 +118,15 @@ def test_marginals_are_of_what_all_attempted() -> None:
     assert (of_pairs.shared_units, of_pairs.same_units) == (None, False)
 
 
+def test_what_never_ran_takes_nothing_from_the_marginals_of_others() -> None:
+    never = [cell("copilot", task=f"polyglot/t{number}", **(LOST | {"outcome": "incompatible", "cause": None})) for number in (1, 2)]
+    for by in ("cli", "pair"):
+        [table] = summarise(frame(cells("aider", [[1], [1]]), cells("opencode", [[1], [0]]), never), by).tables
+        rates = {line.key["cli"]: (line.pass_rate.value, line.units, line.not_run) for line in table.lines}
+        assert rates == {"aider": (1.0, 2, 0), "opencode": (0.5, 2, 0), "copilot": (None, 0, 2)}
+        assert (table.shared_units, table.same_units) == (2 if by == "cli" else None, True)
+
+
 def test_a_task_of_several_models_is_one_draw() -> None:
     """Cells of one task are not independent: twice the models do not halve the interval."""
     passes = [[1], [0], [1], [1], [0], [1], [0], [1]]
