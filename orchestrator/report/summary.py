@@ -13,7 +13,7 @@ from dataclasses import asdict
 from typing import Any
 
 import scorers
-from orchestrator.analysis.cells import KINDS, Kind, kind_of
+from orchestrator.analysis.cells import KINDS, Kind, kind_of, versions
 from orchestrator.analysis.groups import contestant, pairs, row_of
 from orchestrator.report.builds import changes
 from orchestrator.store.cells import SWEEP, CellStore
@@ -46,7 +46,8 @@ def summary(store: CellStore) -> dict[str, Any]:
     budget, refused = budget_of(sweep, store), incompatible_cells(store)
     return {
         "sweep_id": sweep.sweep_id,
-        "methodology_version": PUBLISHED if sweep.imported else scorers.METHODOLOGY_VERSION,
+        "methodology_version": ", ".join(versions(entry.methodology_version for entry in entries))
+        or (PUBLISHED if sweep.imported else scorers.METHODOLOGY_VERSION),
         "composites": {CAB_1: CAB_1_WEIGHTS, PUBLISHED: PUBLISHED_WEIGHTS},
         "planned": len(sweep.order),
         "finished": len(entries),

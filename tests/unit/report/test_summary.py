@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 from report_samples import evidence, record, store
 
-from orchestrator.analysis.summary import summarise
+from orchestrator.analysis.summary import By, summarise
 from orchestrator.errors import StoreError
 from orchestrator.report.summary import SUMMARY, summary, write_summary
 from orchestrator.store.cells import SWEEP
 from orchestrator.store.files import temporary_of
 from orchestrator.store.frame import load_frame
 from orchestrator.store.names import CellKey
+from scorers import METHODOLOGY_VERSION
 
 
 def test_a_sweeps_composites_stand_by_cli_model_and_pair(tmp_path):
@@ -43,19 +44,35 @@ def test_its_marginals_are_those_of_the_report(tmp_path: Path) -> None:
     ]
     place = store(tmp_path, *made)
     said = summary(place)
-    for name, by in (("clis", "cli"), ("models", "model")):
+    marginals: dict[str, By] = {"clis": "cli", "models": "model"}
+    for name, by in marginals.items():
         told = [
-            (table["kind"], table["methodology"], table["shared_units"])
-            + tuple((group["name"], group["units"], group["pass_rate"]["value"]) for group in table["groups"])
+            (
+                *(table[name] for name in ("kind", "methodology", "shared_units")),
+                *((it["name"], it["units"], it["pass_rate"]["value"]) for it in table["groups"]),
+            )
             for table in said[name]
         ]
         reported = [
-            (table.kind, table.methodology, table.shared_units)
-            + tuple((line.name, line.units, line.pass_rate.value) for line in table.lines)
+            (
+                *(table.kind, table.methodology, table.shared_units),
+                *((line.name, line.units, line.pass_rate.value) for line in table.lines),
+            )
             for table in summarise(load_frame(place.root), by).tables
         ]
         assert told == reported
         assert all(table["shared_units"] for table in said[name])
+
+
+def test_its_methodology_is_that_of_its_cells(tmp_path: Path) -> None:
+    older = {"methodology_version": "0"}
+    made = [
+        (record(found := evidence(), key=CellKey("opencode", "a", f"polyglot/{task}"), **given), found)
+        for task, given in (("one", older), ("two", older), ("three", {}))
+    ]
+    assert summary(store(tmp_path / "old", *made[:2]))["methodology_version"] == "0"
+    assert summary(store(tmp_path / "both", *made))["methodology_version"] == f"0, {METHODOLOGY_VERSION}"
+    assert summary(store(tmp_path / "none"))["methodology_version"] == METHODOLOGY_VERSION
 
 
 def test_a_summary_older_than_the_sweeps_record_is_made_again(tmp_path: Path) -> None:
