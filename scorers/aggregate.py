@@ -179,8 +179,10 @@ def scores_of_unit(rows: Sequence[Row]) -> UnitScores:
 
 
 def shared_units(groups: Iterable[ByUnit]) -> set[Unit]:
-    """The units that every group attempted."""
-    attempted = [{unit for unit, scores in of.items() if scores.attempted} for of in groups]
+    """The units that every group attempted, of those that attempted any: one that never ran takes nothing
+    from the others.
+    """
+    attempted = [tried for of in groups if (tried := {unit for unit, it in of.items() if it.attempted})]
     return set.intersection(*attempted) if attempted else set()
 
 

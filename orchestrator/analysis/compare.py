@@ -316,7 +316,8 @@ def _needed(tasks: Sequence[Paired], differences: Sequence[float]) -> Needed:
         within = _mean_of(of_tasks)
     mean = _mean_of(differences)
     harmonic = len(runs) / math.fsum(1 / number for number in runs)
-    return needed(mean, spread(differences), len(tasks), within=within, runs=harmonic)
+    step = weight / max(runs)
+    return needed(mean, spread(differences), len(tasks), within=within, runs=harmonic, step=step)
 
 
 def _variance(unit: Unit) -> float:
@@ -444,8 +445,20 @@ def _judged(of: Comparison, it: Difference, p: float | None) -> Difference:
     else:
         grew = it.value > (1 if it.kind == "ratio" else 0)
         verdict = "better" if grew == _higher_is_better(it.measure) else "worse"
-    wanted = it.needed if verdict == "no detectable difference" else None
+    wanted = _more(of, it.needed) if verdict == "no detectable difference" and it.needed else None
     return replace(it, p_adjusted=p, verdict=verdict, reason=reason, needed=wanted)
+
+
+def _more(of: Comparison, wanted: Needed) -> Needed:
+    """More than what there is, which was not enough: neither chance nor Holm's correction is in the
+    approximation.
+    """
+    runs = min(of.runs_a[0], of.runs_b[0]) + 1
+    return replace(
+        wanted,
+        tasks=None if wanted.tasks is None else max(wanted.tasks, of.tasks + 1),
+        runs=None if wanted.runs is None else max(wanted.runs, runs),
+    )
 
 
 def _higher_is_better(measure: str) -> bool:

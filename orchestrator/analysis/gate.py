@@ -8,7 +8,7 @@ and on a pair of which too little came to a result for either to mean something.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from orchestrator.analysis.cells import Cell
@@ -102,8 +102,8 @@ def gate(candidate: Night, baseline: Sequence[Night], rules: Rules) -> Gate:
     """Compare a night with those before, the oldest first; none is a first night.
 
     Nights without results of the candidate's methodology are left out, and told. Raises InputError where the
-    candidate has results of several methodologies or none at all, or where there is a baseline and nothing in
-    common with it that could show anything.
+    candidate has results of several methodologies or none at all, where all that was planned was left out, or
+    where there is a baseline and nothing in common with it that could show anything.
     """
     kept, notes = _comparable(candidate, baseline)
     *before, now = cells_by_night([*kept, candidate])
@@ -112,6 +112,11 @@ def gate(candidate: Night, baseline: Sequence[Night], rules: Rules) -> Gate:
     scripted = tuple(_scripted(kept, before, candidate, now))
     tests = tuple(pair_tests(before, now, rules.alpha, rules.limits))
     untested = not scripted and all(test.verdict == "too few tasks" for test in tests)
+    if not coverage and not scripted:
+        raise InputError(
+            f"every cell of {candidate.sweep_id} was left out: there is nothing to judge",
+            mend="see `cab report` for the reasons",
+        )
     if baseline and untested and all(it.enough for it in coverage):
         raise InputError(
             f"{candidate.sweep_id} shares too few tasks with the baseline for any drop to be seen",
@@ -233,16 +238,30 @@ def _not_compared(
     """What one side has and the other has not planned, and tasks whose files changed."""
     if not nights:
         return []
-    planned = {_pair_of(key) for key in candidate.planned}
-    here = planned | {_pair_of(_key(it)) for it in candidate.not_run}
-    there = {_pair(cell) for cells in before for cell in cells}
+    planned, left_out = _tasks(candidate.planned), _tasks(map(_key, candidate.not_run))
+    here = planned | left_out
+    there = {(_pair(cell), cell.task_name) for cells in before for cell in cells}
+    pairs_planned, pairs_here, pairs_there = ({pair for pair, _ in of} for of in (planned, here, there))
+    both = pairs_here & pairs_there
     changed = _renamed(cell.task for cells in (*before, now) for cell in cells)
     said = [
-        ("planned tonight, not in the baseline", planned - there),
-        ("in the baseline, not planned tonight", there - here),
+        ("planned tonight, not in the baseline", pairs_planned - pairs_there),
+        ("in the baseline, not planned tonight", pairs_there - pairs_here),
+        ("tasks new to a pair of the baseline", _of(planned - there, both)),
+        ("tasks of the baseline, not planned tonight for a pair that had them", _of(there - here, both)),
         ("tasks whose files changed, so not compared", changed),
     ]
     return [f"{what}: {', '.join(sorted(names))}" for what, names in said if names]
+
+
+def _tasks(keys: Iterable[CellKey]) -> set[tuple[str, str]]:
+    """The pairs of these cells, each with its tasks."""
+    return {(_pair_of(key), key.task) for key in keys}
+
+
+def _of(tasks: Iterable[tuple[str, str]], pairs: Collection[str]) -> set[str]:
+    """The tasks of these pairs."""
+    return {task for pair, task in tasks if pair in pairs}
 
 
 def _renamed(tasks: Iterable[str]) -> set[str]:

@@ -80,17 +80,16 @@ def pairs(entries: Iterable[IndexEntry]) -> list[Pair]:
     found = []
     for group in aggregate(rows, "pair").groups:
         of = cells[group.name]
-        runs = Counter(cell.task for cell in of)
-        found.append(
-            Pair(group, claim_of_rate({cell.claim for cell in of}, min(runs.values()), group.coverage))
-        )
+        runs = Counter(cell.task for cell in of if state_of(cell.outcome, cell.passed) != "not_run")
+        fewest = min(runs.values(), default=0)
+        found.append(Pair(group, claim_of_rate({cell.claim for cell in of}, fewest, group.coverage)))
     return found
 
 
 def claim_of_rate(claims: Collection[ClaimLevel], runs: int, coverage: float | None) -> RateClaim:
     """What may be said of a rate: no more than of the weakest of its cells, given by their `claims`.
 
-    `runs` is the number of runs of the task that has the fewest.
+    `runs` is the number of attempted runs of the task that has the fewest.
     """
     weakest = min(claims, key=_WEAKEST_FIRST.index)
     if weakest != "citable":

@@ -7,22 +7,25 @@ Everything here is derived from the index and `endpoints.jsonl`, and can be made
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import scorers
+from orchestrator.analysis.cells import KINDS, Kind, kind_of, versions
 from orchestrator.analysis.groups import contestant, pairs, row_of
 from orchestrator.report.builds import changes
-from orchestrator.store.cells import CellStore
+from orchestrator.store.cells import SWEEP, CellStore
 from orchestrator.store.endpoints import ENDPOINTS, read_windows
 from orchestrator.store.files import store_errors, write_durably
 from orchestrator.store.index import IndexEntry
 from orchestrator.store.preflight import PREFLIGHT, incompatible_cells
 from orchestrator.store.record import SweepRecord
-from scorers.aggregate import aggregate
+from scorers.aggregate import By, Row, aggregate
 
 SUMMARY = "summary.json"
+_MARGINALS: Mapping[str, By] = {"clis": "cli", "models": "model"}
 
 
 def in_order(store: CellStore) -> list[IndexEntry]:
@@ -43,7 +46,8 @@ def summary(store: CellStore) -> dict[str, Any]:
     budget, refused = budget_of(sweep, store), incompatible_cells(store)
     return {
         "sweep_id": sweep.sweep_id,
-        "methodology_version": PUBLISHED if sweep.imported else scorers.METHODOLOGY_VERSION,
+        "methodology_version": ", ".join(versions(entry.methodology_version for entry in entries))
+        or (PUBLISHED if sweep.imported else scorers.METHODOLOGY_VERSION),
         "composites": {CAB_1: CAB_1_WEIGHTS, PUBLISHED: PUBLISHED_WEIGHTS},
         "planned": len(sweep.order),
         "finished": len(entries),
@@ -77,17 +81,29 @@ def write_summary(store: CellStore) -> None:
     """
     path = store.root / SUMMARY
     with store_errors(path):
-        made_of = [store.index_path, store.root / PREFLIGHT, store.root / ENDPOINTS]
+        made_of = [store.root / SWEEP, store.index_path, store.root / PREFLIGHT, store.root / ENDPOINTS]
         sources = [it.stat().st_mtime_ns for it in made_of if it.exists()]
         if path.exists() and path.stat().st_mtime_ns > max(sources, default=0):
             return
         write_durably(path, json.dumps(summary(store), indent=1).encode() + b"\n")
 
 
-def _marginals(entries: Sequence[IndexEntry]) -> dict[str, Any]:
-    """One CLI over models and one model over CLIs, only over what all compared share."""
-    rows = [row_of(entry) for entry in entries]
+def _marginals(entries: Sequence[IndexEntry]) -> dict[str, list[dict[str, Any]]]:
+    """One CLI over models and one model over CLIs, only over what all compared share: a table for each kind
+    of cells and version of the methodology, as in `analysis.summary`.
+    """
+    tables: dict[tuple[Kind, str], list[Row]] = defaultdict(list)
+    for entry in entries:
+        tables[kind_of(entry.model, entry.claim), entry.methodology_version].append(row_of(entry))
+    order = sorted(tables, key=lambda table: (KINDS.index(table[0]), table[1]))
     return {
-        "clis": aggregate(rows, "cli").model_dump(mode="json"),
-        "models": aggregate(rows, "model").model_dump(mode="json"),
+        name: [
+            {
+                "kind": kind,
+                "methodology": methodology,
+                **aggregate(tables[kind, methodology], by).model_dump(mode="json"),
+            }
+            for kind, methodology in order
+        ]
+        for name, by in _MARGINALS.items()
     }

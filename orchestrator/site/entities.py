@@ -271,10 +271,12 @@ def among_all(source: Source, part: Part, by: Literal["cli", "model"], name: str
         ):
             units, others = table.shared_units, "(model, task)" if by == "cli" else "(CLI, task)"
             word = "CLI" if by == "cli" else "model"
+            # One that never ran is among the lines, and took no part in what is shared.
+            shared_by = [line for line in table.lines if line.units] or table.lines
             page = links.cli_page(name) if by == "cli" else links.model_page(name)
             return Rates(
                 f"all-{part.id}",
-                f"Over the {units} {others} pairs that all {len(table.lines)} {word}s attempted: {part.told}",
+                f"Over the {units} {others} pairs that all {len(shared_by)} {word}s attempted: {part.told}",
                 word,
                 ((Head(name, page), lines[0]),),
             )

@@ -157,20 +157,34 @@ class Needed:
 
 
 def needed(
-    mean: float, variance: float, tasks: int, *, within: float | None = None, runs: float = 1
+    mean: float,
+    variance: float,
+    tasks: int,
+    *,
+    within: float | None = None,
+    runs: float = 1,
+    step: float = 0,
 ) -> Needed:
     """From the mean difference of `tasks` tasks and its variance from task to task, by the normal
     approximation.
 
     `within` is the part of the variance that comes from runs, at `runs` runs a task on either side; None
-    where that is not known.
+    where that is not known. `step` is the least by which a task can differ: an exact test sees nothing where
+    fewer than `MIN_TASKS` tasks do, however little varies.
     """
+    from scipy.special import betaincinv
+    from scipy.stats import nbinom
+
     normal = NormalDist()
     reach = (normal.inv_cdf(1 - ALPHA / 2) + normal.inv_cdf(POWER)) ** 2
-    detectable = math.sqrt(reach * variance / tasks)
+    # The share of tasks at which enough of them differ with that chance.
+    share = float(betaincinv(MIN_TASKS, tasks - MIN_TASKS + 1, POWER)) if tasks >= MIN_TASKS else 1.0
+    detectable = max(math.sqrt(reach * variance / tasks), step * share)
     if not mean:
         return Needed(detectable, None, None)
-    more_tasks = max(MIN_TASKS, math.ceil(reach * variance / mean**2))
+    differing = min(1.0, abs(mean) / step) if step else 1.0
+    at_least = MIN_TASKS + int(nbinom.ppf(POWER, MIN_TASKS, differing))
+    more_tasks = max(at_least, math.ceil(reach * variance / mean**2))
     of_runs = min(variance, within or 0)
     left = mean**2 * tasks / reach - (variance - of_runs)
     return Needed(detectable, more_tasks, math.ceil(of_runs * runs / left) if left > 0 and of_runs else None)

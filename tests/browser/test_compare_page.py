@@ -14,7 +14,7 @@ from scipy.stats import binomtest, permutation_test, t
 from orchestrator.analysis.cells import cells_of
 from orchestrator.analysis.compare import Comparison, compare
 from orchestrator.analysis.sides import NO_CONDITION, Dimension, side
-from orchestrator.stats.paired import MIN_TASKS, difference_interval, needed, sign_flip, spread
+from orchestrator.stats.paired import MIN_TASKS, POWER, difference_interval, needed, sign_flip, spread
 from orchestrator.store.frame import load_frame
 from orchestrator.store.names import NO_STACK
 
@@ -64,11 +64,41 @@ def test_intervals_and_what_is_needed_are_those_of_cab(page: Page) -> None:
     assert reckoned(page, "interval", DIFFERENCES, Z, True, MIN_TASKS) == pytest.approx(
         difference_interval(DIFFERENCES)
     )
-    mean = sum(DIFFERENCES) / len(DIFFERENCES)
-    own = needed(mean, spread(DIFFERENCES), len(DIFFERENCES))
-    found = reckoned(page, "needed", DIFFERENCES, Z, Z_POWER, MIN_TASKS)
-    assert found["detectable"] == pytest.approx(own.detectable)
-    assert found["tasks"] == own.tasks
+    for differences, step in ((DIFFERENCES, 1 / 3), ([0.0] * 20, 1.0), ([1.0] * 3 + [0.0] * 9, 1.0)):
+        mean = sum(differences) / len(differences)
+        own = needed(mean, spread(differences), len(differences), step=step)
+        found = reckoned(page, "needed", differences, Z, Z_POWER, MIN_TASKS, step, POWER)
+        assert found["detectable"] == pytest.approx(own.detectable)
+        assert found["tasks"] == own.tasks
+
+
+@pytest.mark.parametrize(("lost", "verdict"), [(0, "better"), (2, "too many lost cells")])
+def test_lost_cells_that_could_turn_it_round_forbid_a_verdict(page: Page, lost: int, verdict: str) -> None:
+    """As of `cab compare`: coverage is enough either way."""
+    # Of 100 tasks B passed 6 more, and what A lost could all have passed.
+    counts = [[[0, 1, 0]] * 5 + [[0, 1, lost]] + [[1, 1, 0]] * 94, [[1, 1, 0]] * 100]
+    if lost:
+        counts[0] += [[0, 0, 1]] * 6
+        counts[1] += [[0, 1, 0]] * 6
+    found = page.evaluate(
+        """([of_a, of_b, constants]) => {
+          const group = { tasks: of_a.map((_, at) => [`t${at}`, null]) };
+          const [a, b] = [of_a, of_b].map((of) => ({ counts: new Map([["", of.flat()]]) }));
+          return cab.compared(group, a, b, constants).verdict;
+        }""",
+        [
+            *counts,
+            {
+                "alpha": 0.05,
+                "minTasks": MIN_TASKS,
+                "minCoverage": 0.9,
+                "z": Z,
+                "zPower": Z_POWER,
+                "power": POWER,
+            },
+        ],
+    )
+    assert found == verdict
 
 
 def test_of_several_runs_the_interval_is_students(page: Page) -> None:

@@ -11,7 +11,7 @@
     const fields = { group: field("group"), by: field("by"), a: field("a"), b: field("b") };
     const constants = {
       alpha: Number(form.dataset.alpha), minTasks: Number(form.dataset.minTasks),
-      minCoverage: Number(form.dataset.minCoverage), z: Number(form.dataset.z), zPower: Number(form.dataset.zPower),
+      minCoverage: Number(form.dataset.minCoverage), z: Number(form.dataset.z), zPower: Number(form.dataset.zPower), power: Number(form.dataset.power),
     };
     let data;
     try {
@@ -91,7 +91,8 @@
     const tasks = [];
     const counted = [0, 0], lost = [0, 0];
     const only = [0, 0];
-    let units = 0, once = true;
+    const least = [0, 0], greatest = [0, 0];   // sums of rates with all lost cells as failed, and as passed
+    let units = 0, once = true, most = 1;
     group.tasks.forEach(([name, page], at) => {
       const pairs = [];
       for (const key of new Set([...a.counts.keys(), ...b.counts.keys()])) {
@@ -100,6 +101,11 @@
         if (nb + lb && !(na + la)) only[1] += 1;
         if (!(na + la) || !(nb + lb)) continue;
         counted[0] += na; counted[1] += nb; lost[0] += la; lost[1] += lb;
+        most = Math.max(most, na, nb);
+        [[pa, na, la], [pb, nb, lb]].forEach(([passed, of, gone], side) => {
+          least[side] += passed / (of + gone);
+          greatest[side] += (passed + gone) / (of + gone);
+        });
         if (na && nb) pairs.push([pa, na, pb, nb]);
       }
       if (!pairs.length) return;
@@ -116,14 +122,15 @@
     let verdict = "no detectable difference";
     if (tasks.length < constants.minTasks) verdict = "too few shared tasks";
     else if (p < constants.alpha) {
-      if (Math.min(...coverage) < constants.minCoverage) verdict = "too many lost cells";
+      const apart = Math.max(least[1] - greatest[0], least[0] - greatest[1]) > 1e-9;
+      if (Math.min(...coverage) < constants.minCoverage || !apart) verdict = "too many lost cells";
       else verdict = mean > 0 ? "better" : "worse";
     }
     return {
       verdict, tasks, units, only, once, p, mean, coverage, counted, lost, shared, differences,
       rates: tasks.length ? [rate(0, 1), rate(2, 3)] : [null, null],
       interval: tasks.length ? paired.interval(differences, constants.z, once, constants.minTasks) : null,
-      needed: tasks.length ? paired.needed(differences, constants.z, constants.zPower, constants.minTasks) : null,
+      needed: tasks.length ? paired.needed(differences, constants.z, constants.zPower, constants.minTasks, weight / most, constants.power) : null,
     };
   }
 
@@ -150,6 +157,7 @@
       case "too few shared tasks":
         return [`Too few shared tasks: ${it.tasks.length}, and a verdict needs ${constants.minTasks}.`];
       case "too many lost cells":
+        if (Math.min(...it.coverage) >= constants.minCoverage) return ["Too many lost cells: had all of them passed, or failed, it could have come out the other way."];
         return ["Too many lost cells: of what both attempted, ", `${percent(it.coverage[0])} counted for A and ${percent(it.coverage[1])} for B; a verdict needs ${percent(constants.minCoverage)}.`];
       default:
         return ["No detectable difference between ", link(b), " and ", link(a), ` on ${many(it.tasks.length, "shared task")}. `,
@@ -201,5 +209,6 @@
   const signed = (share) => `${share > 0 ? "+" : share < 0 ? "−" : ""}${Math.abs(100 * share).toFixed(1)}`;
   const many = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
+  cab.compared = compared;
   cab.ready(start);
 })();

@@ -86,15 +86,35 @@
       + (3 * z ** 7 + 19 * z ** 5 + 17 * z ** 3 - 15 * z) / (384 * degrees ** 3);
   }
 
-  /* The smallest difference that so many tasks would show, and how many tasks would show this one. */
-  function needed(differences, z, zPower, minTasks) {
+  /* The probability that at least `least` of so many tasks differ, where each does with probability `share`. */
+  function atLeast(least, tasks, share) {
+    if (share >= 1) return tasks >= least ? 1 : 0;
+    let term = (1 - share) ** tasks, fewer = 0;
+    for (let number = 0; number < least; number += 1) {
+      fewer += term;
+      term *= ((tasks - number) / (number + 1)) * (share / (1 - share));
+    }
+    return 1 - fewer;
+  }
+
+  /* The smallest difference that so many tasks would show, and how many tasks would show this one: more than there
+     are, which did not. `step` is the least by which a task can differ: the exact test sees nothing where fewer
+     than `minTasks` tasks do, however little varies. */
+  function needed(differences, z, zPower, minTasks, step, power) {
     const tasks = differences.length;
     const mean = differences.reduce((sum, value) => sum + value, 0) / tasks;
     const variance = spread(differences), reach = (z + zPower) ** 2;
-    return {
-      detectable: Math.sqrt((reach * variance) / tasks),
-      tasks: mean ? Math.max(minTasks, Math.ceil((reach * variance) / mean ** 2)) : null,
-    };
+    let [low, high] = [0, 1];
+    for (let halved = 0; halved < 50 && tasks >= minTasks; halved += 1) {
+      const middle = (low + high) / 2;
+      if (atLeast(minTasks, tasks, middle) < power) low = middle;
+      else high = middle;
+    }
+    const detectable = Math.max(Math.sqrt((reach * variance) / tasks), step * high);
+    if (!mean) return { detectable, tasks: null };
+    let more = Math.max(minTasks, tasks + 1, Math.ceil((reach * variance) / mean ** 2));
+    while (atLeast(minTasks, more, Math.min(1, Math.abs(mean) / step)) < power) more += 1;
+    return { detectable, tasks: more };
   }
 
   cab.paired = { signFlip, flipped, interval, student, spread, needed };

@@ -38,6 +38,7 @@ def _context(source: Source) -> dict[str, Any]:
             "min-coverage": MIN_COVERAGE,
             "z": _NORMAL.inv_cdf(1 - ALPHA / 2),
             "z-power": _NORMAL.inv_cdf(POWER),
+            "power": POWER,
         },
         "min_tasks": MIN_TASKS,
     }

@@ -97,6 +97,30 @@ def test_no_difference_says_what_it_takes_to_see_one() -> None:
     assert rate.needed.detectable > 0.2
 
 
+def test_what_was_not_seen_takes_more_than_there_is() -> None:
+    """Five of six is no significant difference, and six that Holm's correction takes are none either."""
+    five = [cells("aider", [[0]] * 6), cells("opencode", [[1]] * 5 + [[0]])]
+    rate = only(compare(*sided("aider", "opencode", *five))).pass_rate
+    assert rate.verdict == "no detectable difference"
+    assert rate.needed is not None
+    assert rate.needed.tasks is not None
+    assert rate.needed.tasks > 6
+    assert rate.needed.detectable > 0.9
+    many = [
+        made
+        for model in ("v/one", "v/two", "v/three")
+        for made in (
+            cells("aider", [[0]] * 12, model=model),
+            cells("opencode", [[1]] * 6 + [[0]] * 6, model=model),
+        )
+    ]
+    for of in compare(*sided("aider", "opencode", *many), "model").comparisons:
+        assert of.pass_rate.verdict == "no detectable difference"
+        assert of.pass_rate.needed is not None
+        assert of.pass_rate.needed.tasks is not None
+        assert of.pass_rate.needed.tasks > 12
+
+
 def test_runs_are_told_where_runs_are_what_differs() -> None:
     a = [[0, 1, 0, 1]] * 10
     b = [[0, 1, 0, 1]] * 8 + [[1, 1, 0, 1]] * 2

@@ -119,7 +119,13 @@ def test_a_scripted_cell_that_was_not_run_is_lost() -> None:
         "was not run: no image"
     ]
     # What nobody planned is told, and not missed.
-    assert gate(night(1, three), [before], Rules()).lost == ()
+    shorter = gate(night(1, three), [before], Rules())
+    assert shorter.lost == ()
+    assert any("not planned tonight" in note and note.endswith("polyglot/t4") for note in shorter.notes)
+    longer = gate(night(1, of(1, [*SOLVED, [1]], REFERENCE)), [before], Rules())
+    assert [note for note in longer.notes if "new to a pair" in note] == [
+        "tasks new to a pair of the baseline: polyglot/t5"
+    ]
 
 
 def test_an_unmeasured_pair_is_no_good_night() -> None:
@@ -162,6 +168,15 @@ def test_a_first_night_is_asked_for_coverage_alone() -> None:
     assert (first.passed, first.baseline, first.tests) == (True, (), ())
     assert any("no earlier good night" in note for note in first.notes)
     assert not gate(night(0, of(0, [[None] * 3] * 3 + BAD)), [], Rules()).passed
+
+
+def test_a_night_of_which_every_cell_was_left_out_is_no_good_night() -> None:
+    ids = [entry.cell_id for entry in of(0, SOLVED)]
+    # Preflight leaves out what is in the order, a plan what is not.
+    found = skipping(night(0, order=tuple(ids)), *(it.partition("/")[2] for it in ids))
+    for before in ([], [night(-1, of(-1, SOLVED, REFERENCE))]):
+        with pytest.raises(InputError, match="left out"):
+            gate(found, before, Rules())
 
 
 def test_nothing_in_common_is_no_pass() -> None:

@@ -1,9 +1,11 @@
 """What is a row of a rate, and what may be said of the rate."""
 
 import pytest
+from analysis_samples import frame
 from report_samples import entry
 
 from orchestrator.analysis.groups import UNRANKED, pairs, row_of
+from orchestrator.analysis.summary import summarise
 
 
 def test_the_outcome_table_of_today_decides_what_counts():
@@ -25,6 +27,13 @@ def test_a_rate_of_few_runs_is_unranked():
     assert pairs([entry(run=1), entry(run=2)])[0].claim == UNRANKED
     some = [entry(run=run) for run in (1, 2, 3)]
     assert pairs([*some, entry(task="polyglot/other")])[0].claim == UNRANKED
+
+
+@pytest.mark.parametrize("outcome", ["incompatible", "skipped", "sweep_budget", "cancelled"])
+def test_what_was_not_run_is_no_run_of_a_citable_rate(outcome):
+    cells = [entry(run=1), entry(run=2), entry(run=3, outcome=outcome, passed=None, composite=None)]
+    [line] = summarise(frame(cells), "pair").lines
+    assert pairs(cells)[0].claim == line.claim == UNRANKED
 
 
 def test_a_rate_of_low_coverage_is_unranked():

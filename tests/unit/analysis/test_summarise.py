@@ -17,7 +17,7 @@ from orchestrator.analysis.measures import (
     WILSON,
     WILSON_OVER_TASKS,
 )
-from orchestrator.analysis.summary import BYS, Line, summarise
+from orchestrator.analysis.summary import BYS, By, Line, summarise
 from orchestrator.analysis.units import units_of
 from orchestrator.stats.rates import wilson
 from orchestrator.store.record import SkippedCell
@@ -116,6 +116,18 @@ def test_marginals_are_of_what_all_attempted() -> None:
     assert [line.units for line in table.lines] == [2, 2]
     [of_pairs] = summarise(made, "pair").tables
     assert (of_pairs.shared_units, of_pairs.same_units) == (None, False)
+
+
+def test_what_never_ran_takes_nothing_from_the_marginals_of_others() -> None:
+    fields = LOST | {"outcome": "incompatible", "cause": None}
+    never = [cell("copilot", task=f"polyglot/t{number}", **fields) for number in (1, 2)]
+    made = frame(cells("aider", [[1], [1]]), cells("opencode", [[1], [0]]), never)
+    bys: tuple[By, ...] = ("cli", "pair")
+    for by in bys:
+        [table] = summarise(made, by).tables
+        rates = {line.key["cli"]: (line.pass_rate.value, line.units, line.not_run) for line in table.lines}
+        assert rates == {"aider": (1.0, 2, 0), "opencode": (0.5, 2, 0), "copilot": (None, 0, 2)}
+        assert (table.shared_units, table.same_units) == (2 if by == "cli" else None, True)
 
 
 def test_a_task_of_several_models_is_one_draw() -> None:

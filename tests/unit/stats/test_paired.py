@@ -201,6 +201,21 @@ def test_more_runs_help_only_as_far_as_runs_differ() -> None:
     assert needed(0.1, 0.25, 30, within=0.01, runs=2).runs is None
 
 
+@pytest.mark.parametrize("tasks", [6, 7, 10, 30, 100])
+def test_what_single_runs_are_said_to_show_the_exact_test_shows(tasks: int) -> None:
+    """However alike the tasks are: fewer than six that differ are never significant."""
+    found = needed(0.0, spread([0.0] * tasks), tasks, step=1)
+    of_wins = stats.binom(tasks, found.detectable).pmf(range(tasks + 1))
+    assert sum(p for wins, p in enumerate(of_wins) if mcnemar(0, wins) < 0.05) >= 0.8 - 1e-9
+    # With three runs a task may differ by a third.
+    assert needed(0.0, 0.0, tasks, step=1 / 3).detectable == pytest.approx(found.detectable / 3)
+    several = needed(0.5, spread([1.0] * 5 + [0.0] * 5), 10, step=1).tasks
+    assert several is not None
+    assert (
+        stats.binom.sf(MIN_TASKS - 1, several, 0.5) >= 0.8 > stats.binom.sf(MIN_TASKS - 1, several - 1, 0.5)
+    )
+
+
 def test_the_spread_of_single_runs_is_that_of_half_a_task_more_in_each_cell() -> None:
     assert spread([0.0] * 8) == pytest.approx(0.1)
     assert spread([1.0, -1.0]) == pytest.approx(3 / 4)
