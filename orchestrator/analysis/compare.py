@@ -57,7 +57,7 @@ SIGN_FLIP = "sign-flip permutation"
 SWAP = "paired permutation"
 UNTESTED = "none"
 
-FEW = f"no verdict from fewer than {MIN_TASKS} shared tasks"
+FEW = f"fewer than {MIN_TASKS} shared tasks"
 NO_NUMBER = "a side is 0, or passes so few tasks that resamples pass none"
 NO_UNIT = "no unit has a counted run on both sides"
 

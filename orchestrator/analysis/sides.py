@@ -98,7 +98,10 @@ def _meanings(cells: Sequence[Cell], word: str) -> list[Where]:
         return [_contestant(word)]
     if not meant:
         names = sorted({name for of in known.values() for name in of} | contestants)
-        thing = "is no sweep, CLI, model, stack or condition of these cells"
+        sweeps = sorted(known["sweep"])
+        # Without further words only the newest sweep is read, which nobody sees who does not name it.
+        where = sweeps[0] if len(sweeps) == 1 else f"these {len(sweeps)} sweeps"
+        thing = f"is no sweep, CLI, model, stack or condition in {where}"
         raise InputError(thing, place=word, mend=nearest(word, names))
     return meant
 

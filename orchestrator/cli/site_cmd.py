@@ -60,6 +60,7 @@ def build(
 @site.command()
 @directories_argument
 @out_option
+@base_url_option
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -68,11 +69,11 @@ def build(
     help="On the loopback address; 0 takes a free one.",
 )
 @results_option
-def serve(directories: tuple[Path, ...], out: Path, port: int, results: Path) -> None:
+def serve(directories: tuple[Path, ...], out: Path, base_url: str | None, port: int, results: Path) -> None:
     """Bring the site of RESULTS up to date and serve it on this machine alone, until Ctrl-C."""
     from orchestrator.site.serve import address, server
 
-    built = _build(directories or (results,), out, None)
+    built = _build(directories or (results,), out, base_url)
     click.echo(_said(built), err=True)
     with server(built.out, port) as served, suppress(KeyboardInterrupt):
         click.echo(address(served))

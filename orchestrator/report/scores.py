@@ -97,7 +97,10 @@ def _remark(axis: str, key: str, values: Mapping[str, Any]) -> str:
             unknown = f", no cost: {why}" if why else ""
             return spent + (unknown if cost is None else f", {dollars(cost)} ({values.get('cost_source')})")
         case "latency":
-            return f"setup and agent; of it the model {seconds(values.get('model_call_ms'))} s"
+            model_ms = values.get("model_call_ms")
+            return "setup and agent" + (
+                "" if model_ms is None else f"; of it the model {seconds(model_ms)} s"
+            )
         case "blast_radius":
             own = len(values.get("generated") or ()) + len(values.get("cli_state") or ())
             aside = f", {own} of them built or the CLI's own" if own else ""

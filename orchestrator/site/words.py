@@ -48,8 +48,8 @@ CLAIMS = {
             "pipeline_only",
             "pipeline check",
             "A pipeline check, not a result.",
-            "A scripted or replayed model: it proves that the pipeline works and says nothing of any CLI or "
-            "model.",
+            "A scripted or replayed model, or a baseline that asks none: it tests tasks and pipeline, and "
+            "says nothing of any CLI or model.",
         ),
     )
 }

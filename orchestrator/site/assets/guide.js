@@ -24,8 +24,8 @@
         const found = Object.entries(data).filter(([id]) => id.startsWith("result-"));
         // This cab's methodology first, as everywhere; an answer of another one says so.
         found.sort(([one], [other]) => (other === form.dataset.board) - (one === form.dataset.board));
-        const parts = found.map(([id, board]) =>
-          answer(board, axis, allowed, matters, found.length > 1 ? `Methodology ${id.slice("result-".length)}: ` : ""));
+        const parts = found.map(([, board]) =>
+          answer(board, axis, allowed, matters, found.length > 1 ? `Methodology ${board.methodology}: ` : ""));
         answers.replaceChildren(...parts.map((part) => part.node));
         status.textContent = parts.map((part) => part.said).join(" ");
       } catch (error) {

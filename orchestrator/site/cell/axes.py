@@ -133,8 +133,11 @@ def _blast_note(values: Mapping[str, Any]) -> str:
 
 
 def _files_note(values: Mapping[str, Any]) -> str:
+    total = values.get("total_changes")
+    if total is None:
+        return "as published; how many files changed is not known"
     own = len(values.get("generated") or ()) + len(values.get("cli_state") or ())
-    changed = plural(values.get("total_changes") or 0, "file") + " changed"
+    changed = plural(total, "file") + " changed"
     return changed + (f", {own} of them built or the CLI's own" if own else "")
 
 

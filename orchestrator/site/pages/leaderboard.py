@@ -62,7 +62,11 @@ def _context(source: Source) -> dict[str, Any]:
 def _data(source: Source, scope: str | None) -> bytes:
     """By board and row: each axis' value, bounds and text, its place, and what was counted."""
     whole = {
-        board.id: {"units": board.units, "rows": {row.at: _row(row) for row in board.rows}}
+        board.id: {
+            "methodology": board.methodology,
+            "units": board.units,
+            "rows": {row.at: _row(row) for row in board.rows},
+        }
         for board in boards(source, scope=scope)
     }
     return data_script(data_name(scope), whole)

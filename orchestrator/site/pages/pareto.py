@@ -23,8 +23,8 @@ AGAINST = ("usd", "tokens", "wall")
 class TradeOff:
     """One chart: `rows` have both numbers, best pass first; `missing` lack one, with the reason.
 
-    `front` names those that no other beats in both values as measured; `beaten` gives for each row those
-    that beat it clearly, which is by both intervals.
+    `front` names those that passed anything and that no other beats as measured; `beaten` gives for each row
+    those that beat it clearly, which is by both intervals.
     """
 
     axis: Axis
@@ -44,13 +44,13 @@ def pages(source: Source) -> Iterator[Page]:
 
 
 def _context(source: Source) -> dict[str, Any]:
+    results = [board for board in boards(source) if board.kind == "result"]
+    charts = [(board, {key: _trade_off(board, AXES[key]) for key in AGAINST}) for board in results]
+    # The first choice is what a reader meets, so an axis that nobody has a number of does not come first.
+    order = sorted(AGAINST, key=lambda key: not any(of[key].rows for _, of in charts))
     return {
-        "boards": [
-            (board, [_trade_off(board, AXES[key]) for key in AGAINST])
-            for board in boards(source)
-            if board.kind == "result"
-        ],
-        "axes": [AXES[key] for key in AGAINST],
+        "boards": [(board, [of[key] for key in order]) for board, of in charts],
+        "axes": [AXES[key] for key in order],
         "interval": interval,
         "passing": PASS,
     }
@@ -65,7 +65,9 @@ def _trade_off(board: Board, axis: Axis) -> TradeOff:
             missing.append((row, passed.reason or other.reason or "not measured"))
         else:
             rows.append(row)
-    front = front_of({row.line.name: (_value(row, axis), _value(row, PASS)) for row in rows})
+    # Who passes nothing is the quickest of all where it gives up at once: no trade-off, whatever it spent.
+    solving = [row for row in rows if _value(row, PASS) > 0]
+    front = front_of({row.line.name: (_value(row, axis), _value(row, PASS)) for row in solving})
     spans = [_spans(rows, each) for each in (PASS, axis)]
     chart = scatter([_point(row, axis) for row in rows], front, partial(_tick, axis)) if rows else None
     return TradeOff(axis, chart, rows, missing, front, beaten_by(spans, (PASS.better, axis.better)))
@@ -74,11 +76,12 @@ def _trade_off(board: Board, axis: Axis) -> TradeOff:
 def front_of(points: dict[str, tuple[float, float]]) -> list[str]:
     """The names that no other has less x and no less y of, or more y and no more x, by x."""
     found: list[str] = []
-    best = float("-inf")
-    for name, (_, y) in sorted(points.items(), key=lambda item: (item[1][0], -item[1][1], item[0])):
-        if y > best:
+    best = (float("inf"), float("-inf"))
+    for name, (x, y) in sorted(points.items(), key=lambda item: (item[1][0], -item[1][1], item[0])):
+        # Names with the same two numbers stand or fall together.
+        if y > best[1] or (x, y) == best:
             found.append(name)
-            best = y
+            best = (x, y)
     return found
 
 

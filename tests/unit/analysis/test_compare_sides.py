@@ -324,3 +324,11 @@ def test_cells_know_their_task_by_name_and_content() -> None:
         "polyglot/t1",
         "sha256:" + "a" * 64,
     )
+
+
+def test_a_word_of_no_side_tells_which_sweeps_were_read() -> None:
+    one = cells("aider", [[1]] * 6, sweep_id="free-1")
+    with pytest.raises(InputError, match="condition in free-1 "):
+        sided("aider", "codex", one)
+    with pytest.raises(InputError, match="condition in these 2 sweeps "):
+        sided("aider", "codex", one, cells("aider", [[1]] * 6, sweep_id="free-2"))

@@ -71,7 +71,10 @@ def test_bad_input_says_what_where_and_how_to_mend_it(
 
 def test_serve_builds_prints_the_address_and_ends_quietly(here: Path) -> None:
     running = subprocess.Popen(
-        [sys.executable, "-m", "orchestrator.cli", "site", "serve", "-o", "served", "--port", "0"],
+        [
+            *(sys.executable, "-m", "orchestrator.cli", "site", "serve", "-o", "served", "--port", "0"),
+            *("--base-url", "https://results.example/cab/"),
+        ],
         cwd=here,
         env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,
@@ -82,7 +85,10 @@ def test_serve_builds_prints_the_address_and_ends_quietly(here: Path) -> None:
     address = running.stdout.readline().strip()
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", address)
     with urllib.request.urlopen(f"{address}index.html", timeout=10) as answer:
-        assert b"Leaderboard" in answer.read()
+        said = answer.read()
+        assert b"Leaderboard" in said
+        # A look before the folder is copied to its host does not take its address away.
+        assert b"https://results.example/cab/" in said
     running.send_signal(signal.SIGINT)
     _, err = running.communicate(timeout=10)
     assert running.returncode == 0

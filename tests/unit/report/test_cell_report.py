@@ -407,3 +407,10 @@ def test_an_mcp_server_that_never_reached_the_model_is_told(tmp_path, capsys, mo
     text = capsys.readouterr().out
     assert "facts (mcp" in text
     assert ("applied, but no request named a tool of it" in text) is told
+
+
+def test_the_time_of_calls_that_were_not_timed_is_left_out(capsys):
+    print_scores({"latency": {"wall_clock_ms": 2400, "model_call_ms": None}})
+    said = capsys.readouterr().out
+    assert "setup and agent" in said
+    assert "of it the model" not in said

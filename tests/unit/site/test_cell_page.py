@@ -24,6 +24,7 @@ from cell_samples import (
 from orchestrator.errors import StoreError
 from orchestrator.run.import_published import import_published
 from orchestrator.site import links, render
+from orchestrator.site.cell.axes import axes
 from orchestrator.site.output import File
 from orchestrator.store.names import CellKey
 from orchestrator.store.published import read_published
@@ -284,6 +285,19 @@ def test_a_cell_without_its_evidence_has_what_the_record_tells(tmp_path: Path) -
     assert page.text("verdict") == "passed: the evidence that says why is not in these results"
     assert "1 passed" in page.text("axis-pass")
     assert not page.by_id.keys() & {"calls", "diff", "tests"}
+
+
+@pytest.mark.parametrize(
+    ("total", "said"),
+    [(None, "as published; how many files changed is not known"), (0, "0 files changed")],
+)
+def test_a_number_of_files_that_is_not_known_is_not_nought(total: int | None, said: str) -> None:
+    [of_files] = [
+        it
+        for it in axes({"blast_radius": {"blast_radius": 1.0, "total_changes": total}})
+        if it.id == "blast-files"
+    ]
+    assert of_files.note == said
 
 
 def test_an_imported_cell_tells_what_is_known_and_why_the_rest_is_not(tmp_path: Path) -> None:

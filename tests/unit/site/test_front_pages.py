@@ -14,7 +14,7 @@ from site_samples import TASKS, matrix, results
 from orchestrator.site.axes import AXES, PASS, why_unranked
 from orchestrator.site.boards import Board, boards
 from orchestrator.site.build import build
-from orchestrator.site.pages import guide, leaderboard
+from orchestrator.site.pages import guide, leaderboard, pareto
 from orchestrator.site.pages import matrix as matrix_page
 from orchestrator.site.pages.compare import units_data
 from orchestrator.site.render import percent
@@ -133,6 +133,40 @@ def test_results_of_none_but_checks_say_so(tmp_path: Path) -> None:
     build([results(tmp_path / "results", "free-1", cells)], tmp_path / "site")
     for name in ("index.html", "matrix.html", "pareto.html", "guide.html"):
         assert "There are no results of models yet" in page(tmp_path / "site", name), name
+
+
+def test_the_banner_over_baselines_speaks_of_them(tmp_path: Path) -> None:
+    cells = matrix("free-1", ("oracle", "noop"), ("none",), MANY, claim="pipeline_only")
+    build([results(tmp_path / "results", "free-1", cells)], tmp_path / "site")
+    assert "or a baseline that asks none" in page(tmp_path / "site", "index.html")
+
+
+def test_trade_offs_begin_with_what_has_numbers(tmp_path: Path) -> None:
+    cells = matrix("free-1", ("aider", "codex"), ("m",), MANY)
+    priced = pareto._context(source(tmp_path / "a", *cells, change=lambda _: {"cost_usd": 0.1}))
+    assert [axis.key for axis in priced["axes"]] == ["usd", "tokens", "wall"]
+    free = pareto._context(source(tmp_path / "b", *cells, change=lambda _: {"cost_usd": None}))
+    assert [axis.key for axis in free["axes"]] == ["tokens", "wall", "usd"]
+    for said in (priced, free):
+        [(_, charts)] = said["boards"]
+        assert [it.axis for it in charts] == said["axes"]
+
+
+def test_who_gives_up_at_once_is_on_no_front(tmp_path: Path) -> None:
+    def change(cell: IndexEntry) -> dict[str, Any]:
+        return {"passed": 0.0, "wall_clock_ms": 1.0} if cell.cli == "codex" else {"wall_clock_ms": 9.0}
+
+    given = source(tmp_path, *matrix("free-1", ("aider", "codex"), ("m",), MANY), change=change)
+    [(_, charts)] = pareto._context(given)["boards"]
+    [wall] = [it for it in charts if it.axis.key == "wall"]
+    assert len(wall.rows) == 2
+    assert wall.front == ["aider × m"]
+
+
+def test_the_guide_knows_a_methodology_by_its_name(tmp_path: Path) -> None:
+    cells = matrix("free-1", ("codex",), ("m",), MANY, methodology_version="published-0.1", claim="imported")
+    build([results(tmp_path / "results", "free-1", cells)], tmp_path / "site")
+    assert '"methodology":"published-0.1"' in page(tmp_path / "site", "data/pairs.js").replace(": ", ":")
 
 
 def test_a_dash_of_the_matrix_says_why(tmp_path: Path) -> None:

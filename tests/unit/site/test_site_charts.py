@@ -52,4 +52,4 @@ def test_ticks_are_round() -> None:
 
 def test_the_front_is_what_nothing_beats_in_both() -> None:
     points = {"cheap": (1, 0.5), "good": (3, 0.9), "behind": (3, 0.8), "dear": (9, 0.9), "twin": (1, 0.5)}
-    assert front_of(points) == ["cheap", "good"]
+    assert front_of(points) == ["cheap", "twin", "good"]
