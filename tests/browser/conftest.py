@@ -38,8 +38,8 @@ def site(generated: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-# Not of the session: as long as Playwright runs, no other test of this process could run an event loop.
-@pytest.fixture(scope="package")
+# Not of the session: as long as Playwright runs, no other test of this process can run an event loop.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if BROWSER is None:
         pytest.fail("no chromium on PATH, nor in CAB_TEST_CHROMIUM: run `make browser`")
@@ -50,14 +50,14 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def http(site: Path) -> Iterator[HttpPlace]:
     """The site at a sub-path of a web server, as static hosts have them."""
     with served(site.parents[1]) as address:
         yield HttpPlace(site, f"{address}some%20where/results/")
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def folder(site: Path) -> Place:
     """The site as files, which somebody has unpacked."""
     return Place(site, f"{site.as_uri()}/")
