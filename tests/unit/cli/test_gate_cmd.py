@@ -14,6 +14,12 @@ from orchestrator.cli import main
 GOOD, BAD = drawn(0.9, 20, 3, seed=1), drawn(0.4, 20, 3, seed=2)
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables are as wide as they like, whatever COLUMNS the tests are run with."""
+    monkeypatch.setenv("COLUMNS", "160")
+
+
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     """Three nights: two alike, and one on which a pair dropped."""
