@@ -11,4 +11,5 @@ if ! command -v chromium >/dev/null && can_apt; then
     timed "installing chromium" apt_install "${PACKAGES[@]}"
 fi
 command -v chromium >/dev/null || die "no chromium, in which the site is tested" "install ${PACKAGES[*]} (Debian)"
+scripts/npm.sh asciinema-player
 scripts/npm.sh axe-core

@@ -80,7 +80,7 @@ class Check:
     def __init__(
         self, paths: Iterable[str], names: Iterable[str], secrets: Iterable[str], allowed: Iterable[str] = ()
     ) -> None:
-        # A directory at the top, such as /work, may be one inside a container, and tells nobody.
+        # A directory at the top, such as /app, may be one inside a container, and tells nobody.
         deep = {path.rstrip("/") for path in paths if len(Path(path).parts) > 2}
         known = sorted(map(re.escape, deep), key=len, reverse=True)
         people = sorted({re.escape(name) for name in names if _tells(name)}, key=len, reverse=True)

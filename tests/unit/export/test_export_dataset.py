@@ -179,7 +179,7 @@ def test_parquet_is_read_value_by_value(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        f"{HOME}/.config and /work/src, /tmp/x, /workdir/a.rs",
+        f"{HOME}/.config and /app/src, /tmp/x, /workdir/a.rs",
         "127.0.0.1:8377 and [::1] and 0.0.0.0",
         "20.10.24+dfsg1, 1.2.3, 6.1.0-13, 2026-11-27T12:00:00Z",
         "again::retry::tests and dead::beef and a::b",
@@ -191,7 +191,7 @@ def test_parquet_is_read_value_by_value(tmp_path):
     ],
 )
 def test_what_tells_nobody_passes(text):
-    check = Check(["/work", "/", "/srv/measure/results"], ["root", "localhost", "ab"], ["short"])
+    check = Check(["/app", "/", "/srv/measure/results"], ["root", "localhost", "ab"], ["short"])
     assert check.text(text) == []
 
 
