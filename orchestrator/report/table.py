@@ -21,6 +21,7 @@ from orchestrator.report.summary import in_order, summary
 from orchestrator.report.text import (
     NO_PASS,
     NOT_APPLICABLE,
+    NOT_MEASURED,
     VOID,
     bounded,
     bounds,
@@ -195,7 +196,15 @@ def _print_pairs(rates: list[Pair], out: Console) -> None:
         Column("tasks", [count(group.units) for group in groups], worth=3),
         Column("counted", [f"{group.counted}/{group.counted + group.infra}" for group in groups]),
         Column("pass", [number(group.pass_rate.value) for group in groups]),
-        Column("[low, high]", [bounds(group.pass_rate.low, group.pass_rate.high) for group in groups]),
+        Column(
+            "[low, high]",
+            [
+                bounds(group.pass_rate.low, group.pass_rate.high)
+                if group.coverage is not None
+                else NOT_MEASURED
+                for group in groups
+            ],
+        ),
         Column(
             "cab-1",
             [bounded(group.cab_1.value, (group.cab_1.low, group.cab_1.high)) for group in groups],
