@@ -58,6 +58,8 @@ _KEYS = (
 _HOMES = rf"(?:/home|/Users|[A-Za-z]:[\\/]+Users)[\\/]+(?!{re.escape(HOME.rpartition('/')[2])}\b)[\w.-]+"
 _IPV4 = r"(?<![\w.-])(?:\d{1,3}\.){3}\d{1,3}(?![\w-]|\.\d)"
 _IPV6 = r"(?<![\w:.])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![\w:]|\.\d)"
+_IN_WORD = r"[^\W_]"
+"""A letter or digit: next to a name it makes another word, which `_` and `-` only join to it."""
 _SHOWN_OF_KEY = 6
 _REMEMBERED = 200_000
 """Texts that are not looked at twice: most rows hold the same ones."""
@@ -88,7 +90,7 @@ class Check:
             "a_key": "|".join(_KEYS),
             "a_path_of_this_machine": rf"(?<![\w.-])(?:{'|'.join(known)})(?![\w.-])" if known else "",
             "a_home_directory": _HOMES,
-            "a_host_or_user_name": rf"(?<![\w-])(?i:{'|'.join(people)})(?![\w-])" if people else "",
+            "a_host_or_user_name": rf"(?<!{_IN_WORD})(?i:{'|'.join(people)})(?!{_IN_WORD})" if people else "",
             "an_address": f"{_IPV4}|{_IPV6}",
         }
         self._rules = re.compile("|".join(f"(?P<{name}>{rule})" for name, rule in rules.items() if rule))
