@@ -12,7 +12,7 @@ import json
 import os
 import platform
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -126,8 +126,11 @@ class Check:
             self._clean.add(text)
         return found
 
-    def file(self, path: Path, name: str) -> Iterator[Leak]:
-        """What is found in a file, called `name` in the publication. Of Parquet every value is read."""
+    def file(self, path: Path, name: str, each: Callable[[], None] | None = None) -> Iterator[Leak]:
+        """What is found in a file, called `name` in the publication. Of Parquet every value is read.
+
+        `each` is called after every line or row.
+        """
         lines = _parquet_lines(path) if path.suffix == ".parquet" else _lines(path)
         for number, line in enumerate(lines, 1):
             place = f"{name}:{number}"
@@ -136,6 +139,8 @@ class Check:
             for column, text in _texts(_parsed(line)):
                 where = f"{place}, column {column}" if column else place
                 yield from (Leak(what, told, where) for what, told in self.text(text))
+            if each is not None:
+                each()
 
 
 def _parsed(text: str) -> Any:
