@@ -166,6 +166,7 @@ def _spent(lines: Sequence[Line], by: By) -> list[Column]:
         Column("model s", _cells(lines, lambda it: _seconds(it.model_s)), worth=4),
         Column("blast", _cells(lines, lambda it: number(it.blast.value)), worth=5),
         Column("void", _cells(lines, lambda it: count(it.void)), worth=6),
+        Column("findings", _cells(lines, lambda it: count(it.findings)), worth=1),
         Column("refused", _cells(lines, _refused), worth=5),
         Column("infra", _cells(lines, lambda it: count(it.infra)), worth=8),
         Column("not run", _cells(lines, lambda it: count(it.not_run + it.skipped)), worth=6),

@@ -78,6 +78,15 @@ def test_pipeline_checks_stand_apart_and_say_what_they_are(stored):
     assert "pipeline_only" not in results
 
 
+def test_findings_stand_beside_what_they_voided(stored):
+    head, *_ = [line for line in called(stored, "report", width=200).splitlines() if "wall s" in line]
+    assert head.split()[-6:] == ["void", "findings", "refused", "infra", "not", "run"]
+    [line] = [
+        line for line in called(stored, "report", width=200).splitlines() if line.startswith("aider × openai")
+    ][1:]
+    assert line.split()[-5:] == ["0", "0", "n/a", "0", "0"]
+
+
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_tables_fit_their_width(stored, width):
     text = called(stored, "report", width=width)
