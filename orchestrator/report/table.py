@@ -100,14 +100,15 @@ def _print_ranking(sweep: SweepRecord, store: CellStore, out: Console) -> None:
 
 def _print_budget(sweep: SweepRecord, store: CellStore, missing: int, out: Console) -> list[str]:
     """What of the sweep's budget is spent, and what was not run for it. The options that raise it."""
-    from orchestrator.report.spending import budget_of, more, spent
+    from orchestrator.report.spending import budget_of, changes, more, spent
 
     budget = budget_of(sweep, store)
-    if budget is None:
-        return []
-    left = f"; sweep_budget: {plural(missing, 'cell')} not run" if budget.used_up and missing else ""
-    out.print(f"budget: {spent(budget)}{left}", soft_wrap=True)
-    return more(budget)
+    if budget is not None:
+        left = f"; sweep_budget: {plural(missing, 'cell')} not run" if budget.used_up and missing else ""
+        out.print(f"budget: {spent(budget)}{left}", soft_wrap=True)
+    for line in changes(sweep):
+        out.print(line, soft_wrap=True)
+    return [] if budget is None else more(budget)
 
 
 def _waited(window: WindowReport) -> str:
