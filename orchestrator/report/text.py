@@ -94,13 +94,11 @@ def safe_line(text: str, limit: int = MAX_LINE) -> str:
     Control and format characters (escape sequences, bidirectional overrides) become U+FFFD; tabs, line ends
     and the like become spaces, so that no text can pretend to be a line of cab's own.
     """
-    shown = text[: limit + 1]
     # Most lines are plain, and a site has millions of them.
-    if not (shown.isascii() and shown.isprintable()):
-        shown = "".join(map(_safe, shown))
-    return (
-        shown if len(text) <= limit else f"{shown[:limit]}… ({plural(len(text) - limit, 'character')} more)"
-    )
+    if len(text) <= limit and text.isascii() and text.isprintable():
+        return text
+    shown = text[:limit].translate(_SAFE)
+    return shown if len(text) <= limit else f"{shown}… ({plural(len(text) - limit, 'character')} more)"
 
 
 def safe_lines(text: str, limit: int = MAX_LINE) -> list[str]:
@@ -113,7 +111,17 @@ def stage_in_words(stage: str) -> str:
     return {"task_setup": "setup", "adapter_run": "agent"}.get(stage, stage)
 
 
-def _safe(char: str) -> str:
-    if char.isprintable() and unicodedata.category(char) not in _UNSAFE:
-        return char
-    return " " if char in "\t\n\r" or unicodedata.category(char) == "Zs" else "\ufffd"
+class _Safe(dict[int, str]):
+    """For `str.translate`: each character that was met, and what stands for it."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        if char.isprintable() and unicodedata.category(char) not in _UNSAFE:
+            safe = char
+        else:
+            safe = " " if char in "\t\n\r" or unicodedata.category(char) == "Zs" else "\ufffd"
+        self[code] = safe
+        return safe
+
+
+_SAFE = _Safe()

@@ -8,12 +8,13 @@ known to be a site's, and none of it is taken for finished.
 from __future__ import annotations
 
 import fcntl
+import gc
 import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,18 +22,25 @@ from urllib.parse import urlsplit
 from orchestrator.errors import InputError, StoreError
 from orchestrator.site import links, render, snapshots
 from orchestrator.site.apart import made_apart
+from orchestrator.site.folder import (
+    MANIFEST,
+    UNFINISHED,
+    Made,
+    is_relative,
+    is_there,
+    read_manifest,
+    remove,
+    write,
+    write_manifest,
+)
 from orchestrator.site.output import File, Page, digest_of
 from orchestrator.site.pages import MODULES
 from orchestrator.site.player import PLAYER
 from orchestrator.site.source import Source
 from orchestrator.store.files import store_errors
 
-MANIFEST = ".cab-site.json"
 ASSETS = Path(__file__).parent / "assets"
 _CODE = Path(__file__).parents[1]
-_VERSION = 1
-_NEW = ".new"
-"""The end of the name of a file that is being written."""
 
 Progress = Callable[[int, int], None]
 """Told how many files are done, of how many."""
@@ -49,14 +57,6 @@ class Built:
     kept: int
     removed: int
     alike: tuple[str, str] | None = None
-
-
-@dataclass(frozen=True)
-class _Made:
-    """A file of the site in the manifest: the digest of what decides its bytes, and their number."""
-
-    inputs: str
-    size: int
 
 
 def build(
@@ -76,9 +76,9 @@ def build(
     base_url = _checked(base_url)
     if snapshot is not None:
         snapshots.check_new(out, snapshot)
-    _manifest(out)  # refuses a folder that is no site's before anything is read
+    read_manifest(out)  # refuses a folder that is no site's before anything is read
     source = Source.read(results, base_url=base_url)
-    with _alone(out):
+    with _alone(out), _collecting_rarely():
         source = replace(source, snapshots=snapshots.kept(out))
         built = _brought_up_to_date(source, out, progress)
         if snapshot is None:
@@ -109,6 +109,23 @@ def _alone(out: Path) -> Iterator[None]:
         os.close(folder)
 
 
+@contextmanager
+def _collecting_rarely() -> Iterator[None]:
+    """Look for garbage in circles less often. What a build makes is mostly kept, and there are millions of
+    objects to look through: by the usual measure that takes a third of the time.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(_OBJECTS, 20, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+_OBJECTS = 100_000
+"""New ones between two looks at the youngest: a few pages' worth."""
+
+
 def _put_away(source: Source, folder: Path, name: str, progress: Progress) -> snapshots.Facts:
     """Make the site of the same results as a snapshot, which says so on every page."""
     below = None if source.base_url is None else f"{source.base_url}{snapshots.SNAPSHOTS}/{name}/"
@@ -125,28 +142,28 @@ def _put_away(source: Source, folder: Path, name: str, progress: Progress) -> sn
 
 
 def _brought_up_to_date(source: Source, out: Path, progress: Progress) -> Built:
-    before = _manifest(out)
+    before = read_manifest(out)
     outputs = _outputs(source)
     made = _common(source, outputs)
     digests = {path: _inputs(output, made) for path, output in outputs.items()}
     fresh = {
         path: old
         for path, old in before.items()
-        if digests.get(path) == old.inputs and _there(out, path, old)
+        if digests.get(path) == old.inputs and is_there(out, path, old)
     }
     stale = [output for path, output in outputs.items() if path not in fresh]
     gone = [path for path in before if path not in outputs]
     with store_errors(out):
         out.mkdir(parents=True, exist_ok=True)
-        unfinished = {path: _Made("", 0) for path in (*gone, *(output.path for output in stale))}
+        unfinished = dict.fromkeys((*gone, *(output.path for output in stale)), UNFINISHED)
         if unfinished:
-            _write_manifest(out, fresh | unfinished)
+            write_manifest(out, fresh | unfinished)
         for path in gone:
-            _remove(out, path)
+            remove(out, path)
         env = render.environment(site_facts(source, outputs), outputs)
         sizes = _make(stale, out, env, progress)
         if unfinished:
-            _write_manifest(out, fresh | {path: _Made(digests[path], size) for path, size in sizes.items()})
+            write_manifest(out, fresh | {path: Made(digests[path], size) for path, size in sizes.items()})
     return Built(out, written=len(stale), kept=len(fresh), removed=len(gone), alike=_alike(outputs))
 
 
@@ -166,21 +183,21 @@ def _make(stale: Sequence[Page | File], out: Path, env: Any, progress: Progress)
 
     def make(output: Page | File) -> int:
         raw = _bytes(output, env)
-        _write(out, output.path, raw)
+        write(out, output.path, raw)
         return len(raw)
 
     def made(output: Page | File, size: int) -> None:
         sizes[output.path] = size
         progress(len(sizes), len(stale))
 
-    many = [output for output in stale if isinstance(output, Page) and output.apart]
+    many = [output for output in stale if output.apart]
     progress(0, len(stale))
     with made_apart(many, make) as of_many:
         for output in stale:
-            if not (isinstance(output, Page) and output.apart):
+            if not output.apart:
                 made(output, make(output))
-        for page, size in of_many:
-            made(page, make(page) if size is None else size)
+        for output, size in of_many:
+            made(output, make(output) if size is None else size)
     return sizes
 
 
@@ -216,7 +233,7 @@ def _outputs(source: Source) -> dict[str, Page | File]:
     """Everything that the site consists of, by path. Raises ValueError for two files at one path."""
     outputs: dict[str, Page | File] = {}
     for output in (*_assets(), *(made for module in MODULES for made in module.pages(source))):
-        if not _relative(output.path):
+        if not is_relative(output.path):
             raise ValueError(f"{output.path!r} does not lie below the site's root")
         if output.path in outputs:
             raise ValueError(f"{output.path} is made twice")
@@ -269,75 +286,6 @@ def _bytes(output: Page | File, env: Any) -> bytes:
     if isinstance(output.content, Path):
         return output.content.read_bytes()
     return output.content() if callable(output.content) else output.content
-
-
-# The folder
-
-
-def _manifest(out: Path) -> dict[str, _Made]:
-    """What an earlier build left in the folder; nothing where there was none, or one of another form."""
-    path = out / MANIFEST
-    if not path.is_file():
-        # A first build that was killed may have left the beginning of its manifest, and no more.
-        if out.is_dir() and any(it.name != f"{MANIFEST}{_NEW}" for it in out.iterdir()):
-            raise InputError(
-                "holds something, and no site of cab's",
-                place=str(out),
-                mend="give an empty or a new folder with -o",
-            )
-        return {}
-    try:
-        stored = json.loads(path.read_bytes())
-        files = {name: _Made(**made) for name, made in stored["files"].items() if _relative(name)}
-    except (ValueError, TypeError, KeyError, AttributeError):
-        raise StoreError(
-            "is damaged", place=str(path), mend="remove the folder, and build the site again"
-        ) from None
-    if stored.get("v") == _VERSION:
-        return files
-    # Every file is made again, and known to be one that may be removed.
-    return {name: _Made("", made.size) for name, made in files.items()}
-
-
-def _write_manifest(out: Path, files: Mapping[str, _Made]) -> None:
-    whole = {"v": _VERSION, "files": {path: asdict(files[path]) for path in sorted(files)}}
-    _write(out, MANIFEST, json.dumps(whole, separators=(",", ":")).encode() + b"\n")
-
-
-def _there(out: Path, path: str, made: _Made) -> bool:
-    """Whether a file of an earlier build is still as that left it, as far as its size tells."""
-    try:
-        return (out / path).stat().st_size == made.size
-    except OSError:
-        return False
-
-
-def _write(out: Path, path: str, raw: bytes) -> None:
-    """Write a file, whole as seen by whoever is served meanwhile."""
-    target = out / path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f"{target.name}{_NEW}")
-    temporary.write_bytes(raw)
-    temporary.replace(target)
-
-
-def _remove(out: Path, path: str) -> None:
-    """Remove a file, and the folders that are then empty."""
-    target = out / path
-    for one in (target, target.with_name(f"{target.name}{_NEW}")):
-        one.unlink(missing_ok=True)
-    for folder in target.relative_to(out).parents:
-        if folder == Path():
-            break
-        try:
-            (out / folder).rmdir()
-        except OSError:
-            break  # holds more, or is gone
-
-
-def _relative(path: str) -> bool:
-    """Whether a path lies below the site's root, however it is read."""
-    return "\\" not in path and not {"", ".", ".."} & set(path.split("/"))
 
 
 def _checked(base_url: str | None) -> str | None:

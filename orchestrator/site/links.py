@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import lru_cache
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
@@ -84,6 +85,7 @@ def cell_page(sweep_id: str, key: CellKey) -> str:
     return f"{cell_folder(sweep_id, key)}.html"
 
 
+@lru_cache(maxsize=1 << 16)
 def cell_folder(sweep_id: str, key: CellKey) -> str:
     """Where what belongs to one cell's page lies: the page's own path less `.html`."""
     return f"cell/{slug(sweep_id)}/{key.path().as_posix().replace(':', '=')}"
@@ -119,6 +121,7 @@ def root_of(path: str) -> str:
     return "../" * (len(PurePosixPath(path).parts) - 1)
 
 
+@lru_cache(maxsize=4096)
 def url(path: str) -> str:
     """A path as part of an address."""
     return quote(path, safe="/~+@=:!$,")

@@ -19,7 +19,7 @@ class Page:
     `context` is asked for the template's variables only when the page is rendered. `inputs` are texts that
     change whenever these variables would: digests of records, or `Source.digest` where a page tells of all
     results. Templates and cab's own code are inputs of every page and need no mention. `apart` is True for a
-    page of which there are many and whose context uses no frame: several processes make them.
+    page of which there are many and whose context uses no frame: several processes make such outputs.
     """
 
     path: str
@@ -34,12 +34,13 @@ class File:
     """A file as it is, at `path` below the site's root: bytes, a file to copy, or what a function gives.
 
     `inputs` are as those of a page. They may be left out of bytes and of a file to copy, whose contents are
-    their own; a function needs them.
+    their own; a function needs them. `apart` is as that of a page.
     """
 
     path: str
     content: bytes | Path | Callable[[], bytes]
     inputs: tuple[str, ...] = ()
+    apart: bool = False
 
     def digest(self) -> str:
         """A digest that changes with the content. Raises OSError where a file to copy cannot be read."""

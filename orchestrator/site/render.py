@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Mapping
+from functools import lru_cache
 from html import unescape
 from importlib import metadata
 from pathlib import Path
@@ -85,13 +86,17 @@ def render(env: Environment, path: str, template: str, context: Mapping[str, Any
 
 
 def _with_tooltip(head: re.Match[str]) -> str:
+    return _head(*head.groups())
+
+
+@lru_cache(maxsize=1024)
+def _head(attributes: str, word: str) -> str:
     """A head of a column with the glossary's sentence for it, where it has one. `pass, 95 % interval` is told
     as pass is.
     """
-    attributes, word = head.groups()
     term = glossary.find(unescape(word)) or glossary.find(unescape(word).partition(", ")[0])
     if term is None or "title=" in attributes:
-        return head[0]
+        return f'<th scope="col"{attributes}>{word}</th>'
     return f'<th scope="col"{attributes} title="{escape(term.text)}">{word}</th>'
 
 

@@ -128,7 +128,7 @@ class Source:
         found: list[SkippedCell] = []
         for name, record in self.sweeps.items():
             found += record.skipped
-            found += incompatible_cells(CellStore(self.roots[name].parent, name))
+            found += incompatible_cells(self._stores[name])
         return found
 
     @cached_property
@@ -159,13 +159,15 @@ class Source:
 
     def cell_dir(self, cell_id: str) -> Path:
         """The directory of a finished cell: `cell.json` and its evidence."""
-        sweep_id = cell_id.partition("/")[0]
-        root = self.roots[sweep_id]
-        return CellStore(root.parent, sweep_id).cell_dir(self.key(cell_id))
+        return self._stores[cell_id.partition("/")[0]].cell_dir(self.key(cell_id))
 
     def key(self, cell_id: str) -> CellKey:
         """What a cell is, of its id."""
         return self._keys[cell_id]
+
+    @cached_property
+    def _stores(self) -> dict[str, CellStore]:
+        return {sweep_id: CellStore(root.parent, sweep_id) for sweep_id, root in self.roots.items()}
 
     @cached_property
     def _keys(self) -> dict[str, CellKey]:

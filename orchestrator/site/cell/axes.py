@@ -66,7 +66,9 @@ def breakdown(scores: Scores) -> Iterator[tuple[str, str]]:
 
 
 def _key(name: str, value: object, reasons: Mapping[str, Any], width: int) -> str:
-    shown = line(f"{name:<{width}}  {_as_json(value)}", MAX_JSON)
+    # Most are numbers, which Python writes as JSON does; a record holds no infinity.
+    told = repr(value) if type(value) in (int, float) else _as_json(value)
+    shown = line(f"{name:<{width}}  {told}", MAX_JSON)
     return f"{shown} ({line(str(reasons.get(name, NO_REASON)))})" if value is None else shown
 
 

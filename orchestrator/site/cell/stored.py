@@ -65,7 +65,7 @@ class Stored:
         with store_errors(path):
             raw = path.read_bytes()
         try:
-            spans = [json.loads(line) for line in raw.splitlines()]
+            spans = [json.loads(line) for line in raw.decode().split("\n") if line]
         except ValueError as error:
             raise StoreError(f"is damaged: {error}", place=str(path), mend="restore the file") from None
         if not all(_is_span(span) for span in spans):

@@ -27,7 +27,7 @@ def pages(source: Source) -> Iterator[Page | File]:
                 "task": cell.task,
                 "sweep": cell.sweep_id,
             }
-            yield from _both(page, label, names, said, (cell.record_sha256, cell.task))
+            yield from _both(page, label, names, said, (cell.record_sha256, cell.task), apart=True)
     yield from _pairs(source)
     yield from _clis(source)
 
@@ -49,12 +49,22 @@ def _clis(source: Source) -> Iterator[Page | File]:
 
 
 def _both(
-    page: str, label: str, names: Mapping[str, str], said: Callable[[], Said], inputs: tuple[str, ...]
+    page: str,
+    label: str,
+    names: Mapping[str, str],
+    said: Callable[[], Said],
+    inputs: tuple[str, ...],
+    *,
+    apart: bool = False,
 ) -> Iterator[Page | File]:
     """The badge and the card of what a page is about. `names` say what it is, each by its kind."""
-    yield File(links.badge(page), lambda: svg(said().badge(label)).encode(), inputs)
+    yield File(links.badge(page), lambda: svg(said().badge(label)).encode(), inputs, apart)
     yield Page(
-        links.embed(page), "embed.html", lambda: {"about": page, "names": names, "said": said()}, inputs
+        links.embed(page),
+        "embed.html",
+        lambda: {"about": page, "names": names, "said": said()},
+        inputs,
+        apart,
     )
 
 

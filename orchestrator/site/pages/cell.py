@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from orchestrator.site.cell import again, axes, facts, work
 from orchestrator.site.cell.bounded import line, lines_of, text
 from orchestrator.site.cell.cast import cast
 from orchestrator.site.cell.diff import diff
+from orchestrator.site.cell.drawn import bars, rows
 from orchestrator.site.cell.neighbours import Neighbours, result_of
 from orchestrator.site.cell.stored import CAST, PATCH, PUBLISHED_AS, SPANS, SPANS_SHOWN_WHOLE, Stored
 from orchestrator.site.cell.trace import trace
@@ -77,7 +79,7 @@ def pages(source: Source) -> Iterator[Page | File]:
         context = partial(_context, source, directory, files, neighbours, sha256)
         yield Page(links.cell_page(sweep_id, key), "cell.html", context, inputs, apart=True)
         for name, path in files.items():
-            yield File(path, directory / name, (sha256, name))
+            yield File(path, directory / name, (sha256, name), apart=True)
         if CAST in names:
             yield _recording(sweep_id, key, directory / CAST, sha256)
 
@@ -96,8 +98,8 @@ def recording_path(sweep_id: str, key: CellKey) -> str:
 def _recording(sweep_id: str, key: CellKey, path: Path, sha256: str) -> File:
     target = recording_path(sweep_id, key)
     if not PLAYER:
-        return File(target, path, (sha256,))
-    return File(target, partial(_script_of, recording_name(sweep_id, key), path), (sha256,))
+        return File(target, path, (sha256,), apart=True)
+    return File(target, partial(_script_of, recording_name(sweep_id, key), path), (sha256,), apart=True)
 
 
 def _script_of(name: str, path: Path) -> bytes:
@@ -111,16 +113,20 @@ def _names(directory: Path) -> set[str]:
     leads to on this machine.
     """
     try:
-        names = {path.name: path for path in directory.iterdir()}
+        with os.scandir(directory) as entries:
+            names = {entry.name: entry for entry in entries if entry.name in _OF_USE}
     except FileNotFoundError:
         return set()
-    for name in names.keys() & {*PUBLISHED_AS, CAST}:
-        if names[name].is_symlink():
-            raise StoreError("is a symbolic link", place=str(names[name]), mend="put the file itself there")
+    for entry in names.values():
+        if entry.is_symlink():
+            raise StoreError("is a symbolic link", place=entry.path, mend="put the file itself there")
     for name, least in ((PATCH, 1), (CAST, 1), (SPANS, SPANS_SHOWN_WHOLE + 1)):
         if name in names and names[name].stat().st_size < least:
             del names[name]
     return set(names)
+
+
+_OF_USE = {*PUBLISHED_AS, CAST}
 
 
 def _context(
@@ -147,7 +153,7 @@ def _context(
         "no_composite": _no_composite(record),
         "imported": imported is not None,
         "printed": imported,
-        "trace": trace(stored.spans),
+        **_trace(stored),
         **_terminal(stored),
         "evidence": evidence is not None,
         **(_evidence(evidence, record) if evidence is not None else {}),
@@ -194,6 +200,12 @@ def _no_composite(record: CellRecord) -> str:
     values = record.scores.get("composite") or {}
     reasons: Any = values.get("reasons") or {}
     return line(str(reasons.get("composite") or axes.NO_REASON))
+
+
+def _trace(stored: Stored) -> dict[str, Any]:
+    found = trace(stored.spans)
+    spans = found.spans if found else ()
+    return {"trace": found, "trace_bars": bars(spans), "trace_rows": rows(spans)}
 
 
 def _terminal(stored: Stored) -> dict[str, Any]:

@@ -105,7 +105,7 @@ def test_workers_end_with_a_caller_that_is_killed(tmp_path: Path) -> None:
         "def make(page):\n"
         f"    Path({str(tmp_path)!r}, f'{{os.getpid()}}.pid').touch()\n"
         "    time.sleep(60)\n"
-        "with apart.made_apart([Page('x', '', dict, (), apart=True)] * 100, make):\n"
+        "with apart.made_apart([Page('x', '', dict, (), apart=True)] * apart.LEAST, make):\n"
         "    time.sleep(60)\n"
     )
     caller = subprocess.Popen([sys.executable, script])
