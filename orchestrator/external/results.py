@@ -1,0 +1,79 @@
+"""What a run of an external benchmark came to, as it is stored in `scorecard.json`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Outcome = Literal["resolved", "unresolved", "error", "empty_patch", "incomplete"]
+"""What the harness says of one prediction. `incomplete`: it has not said anything."""
+
+ClaimLevel = Literal["dry_run_pipeline_only", "patch_generation_only", "harness_evaluated"]
+"""What may be claimed, from the least to the most."""
+
+
+class _Stored(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Verdict(_Stored):
+    """What the harness said of one prediction. `reason` is why it is no verdict on the patch, else "";
+    tests are ids, each with whether it passed.
+    """
+
+    outcome: Outcome
+    reason: str = ""
+    applied: bool | None = None
+    fail_to_pass: tuple[tuple[str, bool], ...] = ()
+    pass_to_pass: tuple[tuple[str, bool], ...] = ()
+
+
+class TaskResult(_Stored):
+    """One task under one condition, once.
+
+    Tokens of the prompt are estimated (`context.tokens`); `input_tokens` are those of all calls as the wire
+    states them, None where no model was asked through cab. `carried` are the state groups that the prompt
+    carried, with the ids of their items.
+    """
+
+    instance_id: str
+    condition: str
+    run: int = Field(ge=1)
+    cell_id: str | None = None
+    agent_outcome: str
+    """The cell's (`completed`, `timeout`, …); of a command on the host `completed`, `timeout` or `failed`."""
+    prompt_tokens: int
+    context_tokens: int
+    """What of `prompt_tokens` the condition added."""
+    carried: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    patch_bytes: int
+    patch_lines: int
+    """Added and removed lines."""
+    elapsed_s: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    verdict: Verdict | None = None
+    """None where the harness was not asked."""
+
+
+class Claim(_Stored):
+    """What may be claimed of a run, and why no more. `partial`: the harness has not said something of all."""
+
+    level: ClaimLevel
+    partial: bool = False
+    reasons: tuple[str, ...] = ()
+
+
+class Scorecard(_Stored):
+    """`scorecard.json`: every result of a run, with what may be claimed of it."""
+
+    v: Literal[1] = 1
+    run_id: str
+    benchmark: str
+    agent: str
+    model: str
+    conditions: tuple[str, ...]
+    runs: int
+    claim: Claim
+    results: tuple[TaskResult, ...]
