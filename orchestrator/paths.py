@@ -13,6 +13,7 @@ ROOT = _CARRIED if INSTALLED else _PACKAGE.parent
 IMAGES = ROOT / "images"
 TASKS = ROOT / "tasks"
 PLUGINS = ROOT / "plugins"
+EXTERNAL = ROOT / "external"
 DOCS = ROOT / "docs"
 IMAGES_LOCK = ROOT / "images.lock"
 INIT_BINARY = ROOT / "build" / "init"
