@@ -365,6 +365,6 @@ def _harness(values: dict[str, Any]) -> HarnessRequest | None:
 
     @cache
     def find() -> Harness:
-        return harness_python() if python is None else at(python)
+        return harness_python(say=_say) if python is None else at(python)
 
     return HarnessRequest(find, values["harness_command"], values["max_workers"])
