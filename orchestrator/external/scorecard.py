@@ -54,7 +54,7 @@ def conditions_of(card: Scorecard) -> Conditions:
         found = of_conditions(attempts, card.conditions)
         partial = card.claim.partial and found.withheld is None
         return of_conditions(attempts, card.conditions, withheld=_PARTIAL) if partial else found
-    withheld = f"claim {level}: {ABOUT[level]}"
+    withheld = f"the claim is {level}"
     if level == "dry_run_pipeline_only":
         attempts = [
             replace(attempt, values={name: attempt.values[name] for name in _OF_PROMPTS})
@@ -79,14 +79,14 @@ def claim_in_words(claim: Claim) -> str:
 
 
 def scorecard_bytes(card: Scorecard) -> bytes:
-    """`scorecard.json`: the claim first, then what was run, then a line for each result."""
+    """`scorecard.json`: the claim first, then what was run, then a line for each result. In ASCII: a terminal
+    obeys some characters that JSON leaves as they are.
+    """
     stored = enforced(card).model_dump(mode="json")
     results = stored.pop("results")
     head = {name: stored.pop(name) for name in ("v", "claim")} | stored
-    lines = ",\n".join(f"  {json.dumps(result, ensure_ascii=False)}" for result in results)
-    told = "".join(
-        f" {json.dumps(name)}: {json.dumps(it, ensure_ascii=False)},\n" for name, it in head.items()
-    )
+    lines = ",\n".join(f"  {json.dumps(result)}" for result in results)
+    told = "".join(f" {json.dumps(name)}: {json.dumps(it)},\n" for name, it in head.items())
     return f'{{\n{told} "results": [\n{lines}\n ]\n}}\n'.encode()
 
 
