@@ -176,9 +176,13 @@ def by_agent(cells: Iterable[Cell]) -> dict[Agents, list[Attempt]]:
     """
     found: dict[Agents, list[Attempt]] = defaultdict(list)
     for cell in cells:
-        who = Agents(cell.kind, cell.methodology, contestant_of(cell.cli, cell.stack, None), cell.model)
-        found[who].append(_attempt(cell))
+        found[agents_of(cell)].append(_attempt(cell))
     return dict(found)
+
+
+def agents_of(cell: Cell) -> Agents:
+    """Whose conditions a cell belongs to."""
+    return Agents(cell.kind, cell.methodology, contestant_of(cell.cli, cell.stack, None), cell.model)
 
 
 def _attempt(cell: Cell) -> Attempt:
