@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from orchestrator.context.fixtures import Expectation, Measure, one_line
 
@@ -31,12 +31,13 @@ _STATUS = re.compile(
 )
 # A noun says less than a verb: "the failure is fixed", "resolved failures".
 _NOUN = re.compile(rf"{_A}(?:failures?|errors?|warnings?){_Z}", re.IGNORECASE)
+_TURNED = re.compile(rf"{_A}(?:again|still|now|no longer){_Z}", re.IGNORECASE)
 _RETIRED = re.compile(
     rf"{_A}(?:lifted|no longer|superseded|reversed|retracted|withdrawn|replaced|obsolete|outdated|done|closed"
     rf"|dropped|resolved|was wrong){_Z}",
     re.IGNORECASE,
 )
-_HEADING = re.compile(r"\s*(?:#+\s+\S.*|\*\*[^*]+\*\*:?|<[\w -]+>|[^\s\-*•>|].{0,78}:)\s*")
+_HEADING = re.compile(r"\s*(?:#+\s+\S.*|\*\*[^*]+\*\*:?|<[\w -]+>|[^\s\-*•>|].*:)\s*")
 _SENTENCES = re.compile(r"(?<=[.!?;])\s+")
 _CLAUSES = re.compile(r",\s+(?!(?:but|and|then|now|later|it|which)\b)")
 # Names of tests and files hold words of their own.
@@ -51,6 +52,13 @@ class _Mention:
     sentence: str
     before: str
     heading: str
+
+
+class _Stand(NamedTuple):
+    """What a mention says of how things stand; by its heading, or in words of its own alone."""
+
+    status: Status
+    by_heading: bool
 
 
 def met(measure: Measure, one: Expectation, text: str) -> bool:
@@ -68,12 +76,15 @@ def met(measure: Measure, one: Expectation, text: str) -> bool:
 def reads_as_open(match: re.Pattern[str], text: str) -> bool:
     """Whether the last mention that says how things stand says that it fails.
 
-    A mention under a heading that says "resolved" is ended, unless its own words say that it fails again or
-    still; else its own clause decides, then its sentence, then what stands before it on its line, then its
-    heading. What is never mentioned, or never with such a word, does not read as open.
+    Mentions under a heading that says "failed", "resolved" and the like, or in it, outrank all others: texts
+    with such sections are in no order of time. They stand as their heading says, unless their own sentence
+    says the opposite with "again", "still", "now" or "no longer". Of other mentions the own clause decides,
+    then the sentence, then what stands before it on its line. What is never mentioned with such a word does
+    not read as open.
     """
-    said = [status for mention in _mentions(match, text) if (status := _status(mention))]
-    return bool(said) and said[-1] == "open"
+    said = [stand for mention in _mentions(match, text) if (stand := _stand(mention))]
+    ranked = [stand for stand in said if stand.by_heading] or said
+    return bool(ranked) and ranked[-1].status == "open"
 
 
 def in_force(one: Expectation, text: str) -> bool:
@@ -98,13 +109,12 @@ def _mentions(match: re.Pattern[str], text: str) -> Iterator[_Mention]:
     heading = ""
     for line in text.splitlines():
         whole = one_line(line)
-        found = list(re.finditer(match.pattern, whole, re.IGNORECASE))
-        for one in found:
+        if _HEADING.fullmatch(line):
+            heading = _plain(re.sub(match.pattern, " ", whole, flags=re.IGNORECASE))
+        for one in re.finditer(match.pattern, whole, re.IGNORECASE):
             clause, _ = _around(whole, one, _SENTENCES, _CLAUSES)
             sentence, before = _around(whole, one, _SENTENCES)
             yield _Mention(clause, sentence, before, heading)
-        if not found and _HEADING.fullmatch(line):
-            heading = _plain(whole)
 
 
 def _around(line: str, one: re.Match[str], *ends: re.Pattern[str]) -> tuple[str, str]:
@@ -119,13 +129,13 @@ def _plain(text: str) -> str:
     return _NAMES.sub(" ", text)
 
 
-def _status(mention: _Mention) -> Status | None:
+def _stand(mention: _Mention) -> _Stand | None:
     own = _last_word(mention.clause) or _last_word(mention.sentence)
-    heading = _last_word(mention.heading, first="ended")
-    if heading == "ended":
-        again = re.search(rf"{_A}(?:again|still){_Z}", mention.sentence, re.IGNORECASE)
-        return "open" if own == "open" and again else "ended"
-    return own or _last_word(mention.before) or heading
+    if heading := _last_word(mention.heading, first="ended"):
+        turned = own is not None and own != heading and _TURNED.search(mention.sentence)
+        return _Stand(own if turned and own else heading, by_heading=True)
+    status = own or _last_word(mention.before)
+    return _Stand(status, by_heading=False) if status else None
 
 
 def _last_word(text: str, first: Status | None = None) -> Status | None:
