@@ -1,16 +1,16 @@
-"""The continuation eval: what of an interrupted session survives each way of packaging it. No model is asked."""
+"""The continuation eval: what of an interrupted session survives its packaging, without any model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from orchestrator.context.conditions import CONDITIONS, parse_condition
 from orchestrator.context.fixtures import MEASURES, Fixture, Measure
 from orchestrator.context.judging import met
 from orchestrator.context.packaging import Packaged, package
 from orchestrator.context.select import PolicyName
+from orchestrator.context.state import Group
 from orchestrator.errors import InputError
 
 POLICY: PolicyName = "continuation"
@@ -44,7 +44,8 @@ class Tally:
 class Reading:
     """One text of one fixture: a tally for each measure, and its tokens beside those of the base condition.
 
-    `refused` says why there is no text, where the packaging was refused: then nothing is met.
+    `carried` are the ids of what the text carries, by group. `refused` says why there is no text, where the
+    packaging was refused: then nothing is met.
     """
 
     fixture: str
@@ -52,6 +53,7 @@ class Reading:
     tokens: int | None
     base_tokens: int
     tallies: dict[Measure, Tally]
+    carried: dict[Group, tuple[str, ...]] = field(default_factory=dict)
     refused: str | None = None
 
     @property
@@ -98,24 +100,20 @@ def evaluate(fixtures: Sequence[Fixture], conditions: Sequence[str] = CONDITIONS
     """
     for condition in conditions:
         parse_condition(condition)
-    readings = [
-        read(fixture, condition, partial(_packaged, fixture, condition))
-        for fixture in fixtures
-        for condition in conditions
-    ]
+    readings = [read(fixture, condition) for fixture in fixtures for condition in conditions]
     return Evaluation(tuple(conditions), tuple(readings))
 
 
-def read(fixture: Fixture, condition: str, make: Callable[[], Packaged]) -> Reading:
-    """What of a fixture's expectations the packaging meets that `make` returns, or refuses with InputError."""
+def read(fixture: Fixture, condition: str) -> Reading:
+    """What of a fixture's expectations its packaging meets, by the exact text that a prompt would carry."""
     base = _packaged(fixture, BASE).tokens
     try:
-        packaged = make()
+        packaged = _packaged(fixture, condition)
     except InputError as error:
         tallies = {measure: _tally(fixture, measure, "") for measure in MEASURES}
         return Reading(fixture.name, condition, None, base, tallies, refused=str(error))
     tallies = {measure: _tally(fixture, measure, packaged.text) for measure in MEASURES}
-    return Reading(fixture.name, condition, packaged.tokens, base, tallies)
+    return Reading(fixture.name, condition, packaged.tokens, base, tallies, packaged.carried)
 
 
 def summed(condition: str, readings: Sequence[Reading]) -> Overall:
