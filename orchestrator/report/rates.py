@@ -27,6 +27,7 @@ from orchestrator.report.text import (
     console,
     count,
     dollars,
+    from_to,
     number,
     plural,
     print_json,
@@ -123,7 +124,7 @@ def _rates(lines: Sequence[Line], by: By, *, bars: bool) -> list[Column]:
     columns = [
         _names(lines, by),
         Column("tasks", _cells(lines, lambda it: count(it.tasks)), worth=6),
-        Column("runs", _cells(lines, lambda it: _from_to(it.runs)), worth=5),
+        Column("runs", _cells(lines, lambda it: from_to(it.runs)), worth=5),
         Column("counted", _cells(lines, lambda it: f"{it.counted}/{it.counted + it.infra}"), worth=9),
         Column("pass", _cells(lines, lambda it: number(it.pass_rate.value))),
     ]
@@ -131,7 +132,7 @@ def _rates(lines: Sequence[Line], by: By, *, bars: bool) -> list[Column]:
         columns.append(Column("", _cells(lines, _bar), worth=2, right=False, styles=["cyan"] * len(lines)))
     columns.append(Column("95 %", _cells(lines, lambda it: _interval(it.pass_rate))))
     if lost:
-        columns.append(Column("if lost", _cells(lines, lambda it: bounds(*it.censored)), worth=8))
+        columns.append(Column("if lost", _cells(lines, _if_lost), worth=8))
     if most > 1:
         columns += [
             Column(f"pass@{most}", _cells(lines, lambda it: number(it.pass_at_k.get(most))), worth=4),
@@ -166,6 +167,7 @@ def _spent(lines: Sequence[Line], by: By) -> list[Column]:
         Column("model s", _cells(lines, lambda it: _seconds(it.model_s)), worth=4),
         Column("blast", _cells(lines, lambda it: number(it.blast.value)), worth=5),
         Column("void", _cells(lines, lambda it: count(it.void)), worth=6),
+        Column("findings", _cells(lines, lambda it: count(it.findings)), worth=1),
         Column("refused", _cells(lines, _refused), worth=5),
         Column("infra", _cells(lines, lambda it: count(it.infra)), worth=8),
         Column("not run", _cells(lines, lambda it: count(it.not_run + it.skipped)), worth=6),
@@ -188,10 +190,6 @@ def _bar(line: Line) -> str:
     return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()).ljust(_BAR)
 
 
-def _from_to(runs: tuple[int, int]) -> str:
-    return str(runs[0]) if runs[0] == runs[1] else f"{runs[0]}–{runs[1]}"
-
-
 def _interval(of: Measure) -> str:
     return NOT_MEASURED if of.low is None or of.high is None else bounds(of.low, of.high)
 
@@ -206,6 +204,10 @@ def _between(of: Measure, show: Callable[[float], str]) -> str:
 def _composite(line: Line) -> str:
     """Its bounds stand for infra cells as well, so they are told only where it is not known."""
     return bounded(line.composite.value, line.composite_bounds if line.counted else None)
+
+
+def _if_lost(line: Line) -> str:
+    return NOT_MEASURED if line.coverage is None else bounds(*line.censored)
 
 
 def _per_pass(of: Measure, show: Callable[[float | None], str]) -> str:
@@ -230,7 +232,9 @@ def notes(table: Table, shown: Iterable[tuple[str, Sequence[str]]]) -> list[str]
         found.append(f"95 % intervals of pass: {', '.join(methods)}{rest}")
     names = {name for name, _ in shown}
     if "if lost" in names:
-        found.append("if lost: with all infra cells as failed, and as passed")
+        none = f"; {NOT_MEASURED}: no cell was attempted"
+        attempted = all(line.coverage is not None for line in table.lines)
+        found.append(f"if lost: with all infra cells as failed, and as passed{'' if attempted else none}")
     if "± run" in names:
         found.append(
             "± run: standard deviation of pass from run to run; mixed: passed in some runs, not in others"

@@ -54,8 +54,8 @@ def bounds(low: float, high: float) -> str:
 
 
 def bounded(value: float | None, between: tuple[float, float] | None) -> str:
-    """A number, or where it was not measured the bounds that are known of it."""
-    return bounds(*between) if value is None and between is not None else number(value)
+    """A number of 0 to 1, or where it was not measured the bounds that are known of it: 0 and 1 are none."""
+    return number(value) if value is not None or between in (None, (0, 1)) else bounds(*between)
 
 
 def count(value: float | None) -> str:
@@ -86,6 +86,11 @@ def clock(of_seconds: float) -> str:
 def plural(amount: int, one: str, many: str | None = None) -> str:
     """An amount with its noun: `1 cell`, `2 cells`."""
     return f"{count(amount)} {one if amount == 1 else many or one + 's'}"
+
+
+def from_to(runs: tuple[int, int]) -> str:
+    """The fewest and the most of something: `3`, `2–3`."""
+    return str(runs[0]) if runs[0] == runs[1] else f"{runs[0]}–{runs[1]}"
 
 
 def safe_line(text: str, limit: int = MAX_LINE) -> str:
