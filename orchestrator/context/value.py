@@ -138,10 +138,13 @@ def label_of(found: Effect) -> tuple[Label | None, str]:
     if critical > 0:
         return "required", f"without it {critical} critical fewer"
     if found.share >= SHARE and found.share > PRICE * found.worth:
-        return "too costly", f"{found.share:.1%} of the tokens for {found.worth:.1%} of what is met"
+        return (
+            "too costly",
+            f"{_percent(found.share)} of the tokens for {_percent(found.worth)} of what is met",
+        )
     if found.worth >= LOSS:
-        return "required", f"without it {found.worth:.1%} fewer are met"
-    return "neutral", f"{found.share:.1%} of the tokens, {found.worth:.1%} of what is met"
+        return "required", f"without it {_percent(found.worth)} fewer are met"
+    return "neutral", f"{_percent(found.share)} of the tokens, {_percent(found.worth)} of what is met"
 
 
 def _valued(group: Group, base: Sequence[Reading], other: Sequence[Reading]) -> GroupValue:
@@ -157,3 +160,7 @@ def _valued(group: Group, base: Sequence[Reading], other: Sequence[Reading]) -> 
 
 def _without(readings: Sequence[Reading], number: int) -> list[Reading]:
     return [*readings[:number], *readings[number + 1 :]]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from types import MappingProxyType
@@ -40,7 +41,7 @@ def print_continuation(found: Evaluation, form: Form) -> None:
     elif form == "csv":
         print_csv(("fixture", "condition", "measure", "met", "of", "rate", "reason"), _rows(found))
     elif form == "markdown":
-        print(markdown(found), end="")
+        sys.stdout.write(markdown(found))
     else:
         _print_tables(found)
 
@@ -74,7 +75,8 @@ def _data(one: Overall | Reading) -> dict[str, Any]:
 
 
 def _rows(found: Evaluation) -> Iterator[tuple[object, ...]]:
-    for one in (*found.readings, *found.overall):
+    lines: tuple[Overall | Reading, ...] = (*found.readings, *found.overall)
+    for one in lines:
         name = one.fixture if isinstance(one, Reading) else "overall"
         for measure, tally in one.tallies.items():
             yield name, one.condition, measure, tally.met, tally.of, tally.rate, tally.reason
@@ -122,11 +124,15 @@ def _fixture_columns(readings: Sequence[Reading]) -> list[Column]:
         Column("fixture", [safe_line(one.fixture) for one in readings], right=False),
         Column("condition", [one.condition for one in readings], right=False),
         *(
-            Column(measure.replace("_", " "), [_fraction(one.tallies[measure]) for one in readings], worth=9)
-            for measure in MEASURES
+            Column(
+                measure.replace("_", " "),
+                [_fraction(one.tallies[measure]) for one in readings],
+                worth=len(MEASURES) - number,
+            )
+            for number, measure in enumerate(MEASURES)
         ),
-        Column(TOKENS, [count(one.tokens) for one in readings], worth=10),
-        Column("relative", [_percent(one.relative) for one in readings], worth=11),
+        Column(TOKENS, [count(one.tokens) for one in readings], worth=20),
+        Column("relative", [_percent(one.relative) for one in readings], worth=21),
     ]
 
 

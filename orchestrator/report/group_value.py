@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from orchestrator.context.fixtures import Measure
 from orchestrator.context.value import BASELINE, CRITICAL, LOSS, PRICE, SHARE, Effect, GroupValue, Value
 from orchestrator.report.columns import Column, fit
+from orchestrator.report.continuation import WORDS
 from orchestrator.report.forms import Form, print_csv
 from orchestrator.report.markdown import escaped, table
 from orchestrator.report.text import NOT_MEASURED, console, count, plural, print_json, safe_line
@@ -25,24 +29,24 @@ def print_value(found: Value, form: Form) -> None:
     elif form == "csv":
         print_csv(_HEAD, _rows(found))
     elif form == "markdown":
-        print(markdown(found), end="")
+        sys.stdout.write(markdown(found))
     else:
         out = console()
         title = f"groups, over {plural(found.fixtures, 'fixture')}"
         out.print(fit(_group_columns(found.groups), title, out)[0])
         out.print(fit(_effect_columns(found.effects), f"\ninterventions beside {BASELINE}", out)[0])
-        for line in _lost(found):
-            out.print(safe_line(f"- {line}", 2000), soft_wrap=True)
+        for line in _turned(found):
+            out.print(safe_line(line, 1000), soft_wrap=True)
 
 
 def markdown(found: Value) -> str:
-    """Both tables, and what each group alone keeps, as Markdown."""
+    """Both tables, and what is met without a group alone, as Markdown."""
     return "\n".join(
         [
             f"{plural(found.fixtures, 'fixture')}, beside `{BASELINE}`.\n",
             table(_group_columns(found.groups)),
             table(_effect_columns(found.effects)),
-            "".join(f"- {escaped(line)}\n" for line in _lost(found)),
+            "".join(f"- {escaped(line)}\n" for line in _turned(found)),
         ]
     )
 
@@ -84,7 +88,10 @@ def _group_columns(groups: Sequence[GroupValue]) -> list[Column]:
         Column("label", [one.label or NOT_MEASURED for one in groups], right=False),
         Column("without one fixture also", [", ".join(one.unsure) for one in groups], right=False, worth=1),
         Column("carried in", [count(one.effect.carried) for one in groups]),
-        Column("reason", [one.reason for one in groups], right=False, least=24),
+        Column("tokens", [f"{100 * one.effect.share:.1f} %" for one in groups]),
+        Column("net loss", [f"{100 * one.effect.worth:.1f} %" for one in groups]),
+        Column("lost without it", [_counts(one.effect.lost) for one in groups], right=False, least=24),
+        Column("met without it alone", [_counts(one.effect.gained) for one in groups], right=False, worth=2),
     ]
 
 
@@ -102,12 +109,16 @@ def _effect_columns(effects: Sequence[Effect]) -> list[Column]:
     ]
 
 
-def _lost(found: Value) -> list[str]:
-    """What each group alone keeps, or keeps from being met."""
-    lines = []
-    for one in found.groups:
-        for verb, these in (("keeps", one.effect.lost), ("costs", one.effect.gained)):
-            if these:
-                named = "; ".join(f"{what} ({measure.replace('_', ' ')})" for measure, what in these)
-                lines.append(f"{one.group} {verb}: {named}")
-    return lines
+def _counts(these: Sequence[tuple[Measure, str]]) -> str:
+    """How many of each measure: `facts 8, files 1`."""
+    counts = Counter(measure for measure, _ in these)
+    return ", ".join(f"{measure.replace('_', ' ')} {amount}" for measure, amount in counts.most_common())
+
+
+def _turned(found: Value) -> list[str]:
+    """What is met only without a group, by name: these are few, and each is a fault."""
+    return [
+        f"without {one.group} alone: {WORDS[measure]}, {what}"
+        for one in found.groups
+        for measure, what in one.effect.gained
+    ]
