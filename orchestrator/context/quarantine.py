@@ -10,6 +10,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 
 from orchestrator.context.events import Event, Source
@@ -114,7 +115,7 @@ _FETCHED = (
 )
 
 _SHAPES = {
-    name: re.compile("|".join(f"(?:{shape})" for shape in shapes), re.IGNORECASE | re.MULTILINE)
+    name: re.compile("|".join(f"(?:{shape})" for shape in shapes), re.MULTILINE)
     for name, shapes in {
         "overrides_instructions": _OVERRIDES,
         "role_marker": _ROLES,
@@ -142,6 +143,7 @@ _DEEPEST = 2
 """Encodings inside encodings that are looked into."""
 
 
+@lru_cache(maxsize=2048)
 def risks_of(text: str) -> tuple[str, ...]:
     """The names of the rules (`RULES`, in their order) that `text` breaks."""
     found = _plain_risks(text)
@@ -172,12 +174,12 @@ def digest_of(text: str) -> str:
 def _plain_risks(text: str) -> set[str]:
     """Rules that a text breaks as a model reads it, whatever it is written with."""
     folded = unicodedata.normalize("NFKC", UNSEEN.sub("", text)).translate(_LOOK_ALIKES).replace("’", "'")
-    lines = re.sub(r"\\\n *|[ \t]+", " ", plain(folded))
+    lines = re.sub(r"\\\n *|[ \t]+", " ", plain(folded)).lower()
     found = {name for name, shape in _SHAPES.items() if shape.search(lines)}
     # Prose goes on over the end of a line, and may be set letter by letter; commands and roles do not.
     prose = " ".join(lines.split())
     joined = _SPACED.sub(lambda match: re.sub(r"[ .\-_*]", "", match[0]), lines)
-    if any(_SHAPES["overrides_instructions"].search(read) for read in (prose, joined)):
+    if any(_SHAPES["overrides_instructions"].search(read) for read in {prose, joined} - {lines}):
         found.add("overrides_instructions")
     return found
 

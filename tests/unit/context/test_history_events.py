@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from histories import past
+from histories import FEW, past
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,17 +52,17 @@ _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(("goal", "e1")),
     lambda inner: (
         st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(("id", "kind", "text", "key", "files", "hard")), inner, max_size=6
-        )
+        | st.dictionaries(st.sampled_from(("id", "kind", "text", "key", "files", "hard")), inner, max_size=6)
     ),
     max_leaves=12,
 )
 
 
+@FEW
 @given(_JSON)
 def test_no_json_ends_in_anything_but_a_history_or_a_clear_error(raw: object) -> None:
     try:
-        History.of(raw, "history")
+        said = str(bool(History.of(raw, "history")))
     except InputError as error:
-        assert str(error).startswith("history")
+        said = str(error)
+    assert said in ("True", "False") or said.startswith("history")
