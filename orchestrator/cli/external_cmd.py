@@ -34,10 +34,6 @@ def external() -> None:
     """Run external benchmarks under context conditions, and look at what came of it."""
 
 
-def _directory(name: str, metavar: str, text: str) -> Any:
-    return click.option(name, type=click.Path(path_type=Path, file_okay=False), metavar=metavar, help=text)
-
-
 @external.command()
 @click.option(
     "--benchmark",
@@ -83,8 +79,18 @@ def _directory(name: str, metavar: str, text: str) -> Any:
 )
 @click.option("--codex-model", metavar="ID", help="The same, with --agent codex.")
 @measured_options
-@_directory("--codex-home", "DIR", "Take settings that hold no secret from a Codex of your own.")
-@_directory("--repos-dir", "DIR", "Clones of the tasks' repositories, each as OWNER__NAME.")
+@click.option(
+    "--codex-home",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Take settings that hold no secret from a Codex of your own.",
+)
+@click.option(
+    "--repos-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Clones of the tasks' repositories, each as OWNER__NAME.",
+)
 @click.option("--runs", type=click.IntRange(1, 100), default=1, show_default=True, help="Of each cell.")
 @click.option(
     "--max-workers",
@@ -352,14 +358,14 @@ def _harness(values: dict[str, Any]) -> HarnessRequest | None:
         return None
     from functools import cache
 
-    from orchestrator.external.harness_env import Harness, harness_python, own_harness
+    from orchestrator.external.harness_env import Harness, at, harness_python
     from orchestrator.external.judging import HarnessRequest
 
     python = values["harness_python"]
 
     @cache
     def find() -> Harness:
-        return harness_python() if python is None else own_harness(python)
+        return harness_python() if python is None else at(python)
 
     return HarnessRequest(find, values["harness_command"], values["max_workers"])
 

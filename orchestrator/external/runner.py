@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from orchestrator.context.select import PolicyName, Profile
 from orchestrator.context.tokens import tokens_of
@@ -24,11 +24,12 @@ from orchestrator.external.command_agent import CommandAgent, CommandRecord
 from orchestrator.external.container_agent import CliAgent, run_cells
 from orchestrator.external.judging import HarnessRequest
 from orchestrator.external.results import Scorecard
+from orchestrator.external.stored import StoredRun
 from orchestrator.external.suites import load_suite
 from orchestrator.external.tasks import ExternalTask, load_tasks_json
+from orchestrator.external.work import Mode
 from orchestrator.plan.task import load_task
 
-Mode = Literal["dry_run", "cli", "command"]
 Progress = Callable[[str], None]
 
 

@@ -24,7 +24,7 @@ from orchestrator.external.predictions import write_predictions
 from orchestrator.external.report import write_reports
 from orchestrator.external.results import Scorecard, TaskResult, Verdict
 from orchestrator.external.tasks import ExternalTask
-from orchestrator.external.work import Work
+from orchestrator.external.work import Mode, Work
 from orchestrator.plan.task import Task, load_task
 
 Progress = Callable[[str], None]

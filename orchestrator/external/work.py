@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+Mode = Literal["dry_run", "cli", "command"]
+"""Who works: nobody, a CLI of cab's in containers, a command line on this machine."""
 
 
 @dataclass(frozen=True)
