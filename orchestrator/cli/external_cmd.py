@@ -370,7 +370,12 @@ def _harness(values: dict[str, Any]) -> HarnessRequest | None:
     return HarnessRequest(find, values["harness_command"], values["max_workers"])
 
 
-_fixtures_option = _directory("--fixtures", "DIR", "Fixtures of your own, instead of those that cab carries.")
+_fixtures_option = click.option(
+    "--fixtures",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Fixtures of your own, instead of those that cab carries.",
+)
 _markdown_option = click.option("--markdown", is_flag=True, help="Print Markdown on stdout.")
 _csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV on stdout.")
 

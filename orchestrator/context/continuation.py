@@ -100,13 +100,20 @@ def evaluate(fixtures: Sequence[Fixture], conditions: Sequence[str] = CONDITIONS
     """
     for condition in conditions:
         parse_condition(condition)
-    readings = [read(fixture, condition) for fixture in fixtures for condition in conditions]
+    readings = [
+        read(fixture, condition, base)
+        for fixture in fixtures
+        for base in [_packaged(fixture, BASE).tokens]
+        for condition in conditions
+    ]
     return Evaluation(tuple(conditions), tuple(readings))
 
 
-def read(fixture: Fixture, condition: str) -> Reading:
-    """What of a fixture's expectations its packaging meets, by the exact text that a prompt would carry."""
-    base = _packaged(fixture, BASE).tokens
+def read(fixture: Fixture, condition: str, base: int) -> Reading:
+    """What of a fixture's expectations its packaging meets, by the exact text that a prompt would carry.
+
+    `base` are the tokens of the base condition.
+    """
     try:
         packaged = _packaged(fixture, condition)
     except InputError as error:

@@ -55,7 +55,7 @@ def test_what_is_met_is_counted_and_what_is_not_is_named(packaging: dict[str, st
         active_failures=(*wanted(r"\bx\b"), *wanted(r"\by\b")),
         resolved_failures=(*wanted(r"\by\b"), *wanted(r"\bz\b")),
     )
-    found = read(two, "stateplane")
+    found = read(two, "stateplane", 100)
     assert (found.tallies["constraints"].met, found.tallies["constraints"].of) == (1, 2)
     assert found.tallies["constraints"].missed == ("one: keep the names",)
     assert found.tallies["active_failures"].missed == (r"one: \by\b",)
@@ -65,13 +65,13 @@ def test_what_is_met_is_counted_and_what_is_not_is_named(packaging: dict[str, st
 
 def test_what_does_not_apply_is_no_full_score(packaging: dict[str, str]) -> None:
     of = fixture(constraints=wanted("API"), risky=wanted("evil"), superseded=wanted("old"))
-    empty = read(of, "stateplane").tallies
+    empty = read(of, "stateplane", 100).tallies
     assert (empty["constraints"].met, empty["constraints"].of, empty["constraints"].rate) == (0, 1, 0.0)
     for measure in ("risky", "superseded"):
         assert (empty[measure].of, empty[measure].rate, empty[measure].reason) == (0, None, NOTHING_PACKAGED)
     assert (empty["goals"].rate, empty["goals"].reason) == (None, NOT_EXPECTED)
     packaging["stateplane"] = "something"
-    assert read(of, "stateplane").tallies["risky"].rate == 1.0
+    assert read(of, "stateplane", 100).tallies["risky"].rate == 1.0
 
 
 def test_sums_are_of_numerators_and_denominators(packaging: dict[str, str]) -> None:

@@ -9,7 +9,8 @@ from orchestrator.context.fixtures import MEASURES, Measure, load_fixtures
 from orchestrator.context.state import GROUPS
 from orchestrator.context.value import INTERVENTIONS, UNUSED, Effect, effect, label_of, value
 
-FOUND = value(load_fixtures())
+SOME = tuple(one for one in load_fixtures() if one.name in ("injected-audit-node", "prompt-filter-python"))
+FOUND = value(SOME)
 
 
 def lost(amount: int, measure: Measure = "files") -> tuple[tuple[Measure, str], ...]:
@@ -69,12 +70,15 @@ def test_every_group_is_valued_and_every_intervention_made() -> None:
 
 
 def test_a_label_that_hangs_on_one_fixture_says_so() -> None:
-    """All labels are reckoned again from fewer fixtures."""
-    fixtures = load_fixtures()
-    for number in (0, len(fixtures) - 1):
-        fewer = value((*fixtures[:number], *fixtures[number + 1 :]))
-        for whole, part in zip(FOUND.groups, fewer.groups, strict=True):
-            assert part.label in (whole.label, *whole.unsure)
+    """The labels of all but one fixture are the label of all or among those that it may have."""
+    whole = value(SOME)
+    seen: dict[str, set[object]] = {one.group: set() for one in whole.groups}
+    for number in range(len(SOME)):
+        for one in value((*SOME[:number], *SOME[number + 1 :])).groups:
+            seen[one.group].add(one.label)
+    for one in whole.groups:
+        assert set(one.unsure) == seen[one.group] - {one.label, None}
+    assert any(one.unsure for one in whole.groups)
 
 
 def test_nothing_packaged_keeps_nothing_and_costs_nothing() -> None:
