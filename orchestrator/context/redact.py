@@ -6,6 +6,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from orchestrator.context.events import Event, History
 from orchestrator.key_shapes import KEYS
@@ -14,7 +15,7 @@ REDACTED = "[key taken out]"
 
 _PRIVATE_KEY = r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
 # A value counts by its letters and digits: `TOKEN=None`, `MAX_TOKENS: 4096` and `password: str` are no keys.
-_VALUE = r"(?=[^\s\"',;]*[0-9])(?=[^\s\"',;]*[A-Za-z])[^\s\"',;]{8,}"
+_VALUE = r"(?=[^\s\"',;]{0,200}[0-9])(?=[^\s\"',;]{0,200}[A-Za-z])[^\s\"',;]{8,}"
 _NAMED = (
     r"\b[A-Z0-9_]*(?:API_?KEY|ACCESS_?KEY|SECRET|TOKEN|PASSWORD|PASSWD|PRIVATE_KEY|CREDENTIAL)(?:_[A-Z0-9_]+)?"
     rf"[\"']?\s*[=:]\s*[\"']?(?P<named>{_VALUE})"
@@ -46,6 +47,8 @@ def has_key(text: str) -> bool:
     return redact(text) != text
 
 
+# Several conditions of one history are packaged one after another.
+@lru_cache(maxsize=4)
 def without_keys(history: History) -> History:
     """The same events without keys: in texts, keys of events, files, times and ids."""
     return History(tuple(_event(event, number) for number, event in enumerate(history)))
