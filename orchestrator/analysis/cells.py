@@ -78,6 +78,7 @@ class Cell:
     refusal: float | None
     integrity: float | None
     void: bool | None
+    input_tokens: int | None
     cost_usd: float | None
     wall_s: float | None
     active_s: float | None
@@ -95,7 +96,14 @@ class Cell:
 _COLUMNS = (
     *("cell_id", "sweep_id", "cli", "cli_version", "stack", "condition", "model", "model_builds", "task"),
     *("run", "outcome", "claim", "methodology_version", "passed", "composite", "composite_bounds"),
-    *("composite_published", "total_tokens", "cost_usd", "wall_clock_ms", "container_active_ms"),
+    *(
+        "composite_published",
+        "prompt_tokens",
+        "total_tokens",
+        "cost_usd",
+        "wall_clock_ms",
+        "container_active_ms",
+    ),
     *("model_call_ms", "blast_radius_agent", "refusal", "integrity", "void", "task_content_hash"),
     *("integrity_findings", "record_sha256"),
 )
@@ -160,6 +168,7 @@ def _cell(row: dict[str, Any], contents: set[str]) -> Cell:
         integrity=row["integrity"],
         void=row["void"],
         findings=row["integrity_findings"],
+        input_tokens=row["prompt_tokens"],
         cost_usd=row["cost_usd"],
         wall_s=_seconds(row["wall_clock_ms"]),
         active_s=_seconds(row["container_active_ms"]),

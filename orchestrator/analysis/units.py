@@ -9,7 +9,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from orchestrator.analysis.cells import Cell, cells_of
 from orchestrator.store.record import ClaimLevel
@@ -30,6 +30,21 @@ VALUES: Mapping[str, Callable[[Cell], float | None]] = {
     "findings": lambda cell: cell.findings,
 }
 """What is averaged and compared, by cell; times in seconds, `usd` in US dollars."""
+
+
+class Runs(Protocol):
+    """What ran once or several times: how often, how often it passed, and of each value the mean over the
+    runs, None where one of them was not measured; `unknown` says how many were not.
+    """
+
+    @property
+    def runs(self) -> int: ...
+    @property
+    def passes(self) -> int: ...
+    @property
+    def means(self) -> Mapping[str, float | None]: ...
+    @property
+    def unknown(self) -> Mapping[str, int]: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,8 @@ from typing import Any
 from rich.console import Console
 
 from orchestrator.analysis.cells import ABOUT
-from orchestrator.analysis.compare import (
-    PASS_RATE,
-    SWAP,
-    Compared,
-    Comparison,
-    Difference,
-    Verdict,
-)
+from orchestrator.analysis.compare import Compared, Comparison
+from orchestrator.analysis.differences import PASS_RATE, SWAP, Difference, Verdict
 from orchestrator.report.columns import Column, fit
 from orchestrator.report.markdown import escaped
 from orchestrator.report.markdown import table as markdown_table
