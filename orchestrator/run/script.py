@@ -17,6 +17,9 @@ def build_script(task: Task, kind: ScriptKind, wrong_name: str | None = None) ->
     if kind not in ("reference", "wrong"):
         return Script(kind=kind)
     solution = task.solution if kind == "reference" else _wrong_fix(task, wrong_name)
+    if not solution.path.is_dir():
+        mend = f"ask another model than embedded/{kind}"
+        raise InputError("the task brings no solution", place=task.name, mend=mend)
     before = {path: task.workdir / path for path in solution.files}
     return Script(
         kind=kind,
@@ -32,7 +35,7 @@ def build_script(task: Task, kind: ScriptKind, wrong_name: str | None = None) ->
 
 def _wrong_fix(task: Task, name: str | None) -> Solution:
     fixes = task.wrong_fixes()
-    chosen = next(iter(fixes)) if name is None else name
+    chosen = next(iter(fixes), "") if name is None else name
     if chosen not in fixes:
         mend = f"known: {', '.join(fixes)}"
         raise InputError(f"no wrong fix is named {chosen!r}", place=str(task.path / "wrong"), mend=mend)
