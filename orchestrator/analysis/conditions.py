@@ -7,6 +7,7 @@ them, while a single result of any condition is missing.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -199,7 +200,7 @@ class _Tries:
         known = {name: [it for it in of if it is not None] for name, of in values.items()}
         self.unknown = {name: self.runs - len(of) for name, of in known.items()} | {"passed": 0}
         self.means: dict[str, float | None] = {
-            name: None if self.unknown[name] else sum(of) / self.runs for name, of in known.items()
+            name: None if self.unknown[name] else math.fsum(of) / self.runs for name, of in known.items()
         }
         self.means["passed"] = self.passes / self.runs
 
@@ -238,9 +239,9 @@ def _condition(name: str, tried: _ByTask, known: Sequence[str], no_rate: str | N
     )
 
 
-def _all_of(outcomes: Mapping[Outcome | None, int], submitted: int) -> dict[Outcome, int]:
+def _all_of(outcomes: Mapping[Outcome, int], submitted: int) -> dict[Outcome, int]:
     """Every outcome with its number; a result that nobody judged beside others is incomplete."""
-    found = {name: outcomes.get(name, 0) for name in OUTCOMES}
+    found: dict[Outcome, int] = {name: outcomes.get(name, 0) for name in OUTCOMES}
     found["incomplete"] += submitted - sum(found.values())
     return found
 

@@ -27,6 +27,7 @@ from orchestrator.report.text import (
     console,
     count,
     dollars,
+    from_to,
     number,
     plural,
     print_json,
@@ -123,7 +124,7 @@ def _rates(lines: Sequence[Line], by: By, *, bars: bool) -> list[Column]:
     columns = [
         _names(lines, by),
         Column("tasks", _cells(lines, lambda it: count(it.tasks)), worth=6),
-        Column("runs", _cells(lines, lambda it: _from_to(it.runs)), worth=5),
+        Column("runs", _cells(lines, lambda it: from_to(it.runs)), worth=5),
         Column("counted", _cells(lines, lambda it: f"{it.counted}/{it.counted + it.infra}"), worth=9),
         Column("pass", _cells(lines, lambda it: number(it.pass_rate.value))),
     ]
@@ -187,10 +188,6 @@ def _bar(line: Line) -> str:
     """The pass rate as a bar of at most ten characters."""
     eighths = round((line.pass_rate.value or 0) * _BAR * 8)
     return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()).ljust(_BAR)
-
-
-def _from_to(runs: tuple[int, int]) -> str:
-    return str(runs[0]) if runs[0] == runs[1] else f"{runs[0]}–{runs[1]}"
 
 
 def _interval(of: Measure) -> str:
