@@ -11,8 +11,8 @@ from typing import Any
 
 from orchestrator.context.events import Event, History, Kind, Source
 from orchestrator.context.importers.commands import only_looks, written
-from orchestrator.context.importers.redact import redacted
 from orchestrator.context.importers.runners import results_in
+from orchestrator.context.redact import REDACTED, redact
 
 MAX_OUTPUT = 2_000
 """Characters kept of a command's output: half from its beginning, half from its end."""
@@ -164,8 +164,9 @@ class Session:
 
     def _clean(self, text: str) -> str:
         """Without secrets, and with the session's directory as the directory it is."""
-        text, found = redacted(text)
-        self._redacted += found
+        told = redact(text)
+        self._redacted += told.count(REDACTED) - text.count(REDACTED)
+        text = told
         if self.cwd and self.cwd.strip("/"):
             text = re.sub(rf"{re.escape(self.cwd.rstrip('/'))}(?:/|(?![\w.-]))", _to_here, text)
         return text

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from orchestrator.context.events import Event, History
 from orchestrator.context.importers import IMPORTERS, Imported, import_log
 from orchestrator.context.importers.session import Session
+from orchestrator.context.redact import REDACTED
 from orchestrator.errors import InputError
 
 LOGS = Path(__file__).resolve().parents[2] / "data" / "session_logs"
@@ -157,7 +158,7 @@ def test_secrets_are_taken_out_wherever_they_stand() -> None:
     text = json.dumps(found.history.as_json()) + found.goal
     assert "A1b2" not in text
     assert "hunter2" not in text
-    assert text.count("[redacted]") == 7
+    assert text.count(REDACTED) == 7
     assert found.redacted == 5
 
 
