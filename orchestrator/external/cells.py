@@ -59,9 +59,7 @@ def prompts_of(
     """The prompt of each condition. Raises InputError where what must be carried does not fit."""
     found = {}
     for condition in conditions:
-        packaged = package(
-            condition, task.history, task.problem_statement, policy=policy, profile=profile
-        )
+        packaged = package(condition, task.history, task.problem_statement, policy=policy, profile=profile)
         found[condition] = Prompt(prompt_of(task.problem_statement, packaged), packaged)
     return found
 

@@ -102,6 +102,7 @@ def _out_of_image(image: str, into: Path) -> bool:
     # Imported here: the carried suites need no engine to be laid out.
     import docker
     import docker.errors
+    import docker.utils
     import requests
 
     try:

@@ -35,6 +35,4 @@ def claim_of(results: Sequence[TaskResult], expected: int, weaknesses: Sequence[
         )
     if said_nothing:
         reasons.append(f"the harness has said nothing of {len(said_nothing)} of {len(results)} patches")
-    return Claim(
-        level="harness_evaluated", partial=bool(missing or said_nothing), reasons=tuple(reasons)
-    )
+    return Claim(level="harness_evaluated", partial=bool(missing or said_nothing), reasons=tuple(reasons))

@@ -71,8 +71,8 @@ def _taken(found: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         if name in _WORDS and _plain(value):
             yield name, value
         elif name in _SWITCHES and isinstance(value, dict):
-            if switches := {key: it for key, it in value.items() if isinstance(it, bool)}:
-                yield name, switches
+            switches = {key: it for key, it in value.items() if isinstance(it, bool)}
+            yield from [(name, switches)] if switches else []
 
 
 def _plain(value: object) -> bool:

@@ -58,14 +58,11 @@ class CommandRecord(BaseModel):
 
 @dataclass
 class CommandAgent:
-    """Runs `command` for each attempt that has no record yet. `prompts` are by instance and condition,
-    `tasks` by instance.
-    """
+    """Runs `command` for each attempt that has no record yet; `tasks` are by instance."""
 
     artifacts: Artifacts
     command: tuple[str, ...]
     tasks: Mapping[str, Task]
-    prompts: Mapping[tuple[str, str], str]
     timeout_s: float
     codex_home: Path | None = None
     told: Callable[[Attempt, CommandRecord], None] = lambda _attempt, _record: None
