@@ -137,8 +137,7 @@ def run(as_json: bool, markdown: bool, as_csv: bool, **values: Any) -> None:
     Exit code 0 when every attempt has ended, and was judged where that was asked for; 1 when not; 2 for bad
     input or a machine that lacks something; 130 when interrupted.
     """
-    if sum((as_json, markdown, as_csv)) > 1:
-        raise InputError("are three ways to print", place="--json, --markdown, --csv", mend="give one")
+    _one_form(as_json, markdown, as_csv)
     from orchestrator.external.report import print_card
     from orchestrator.external.runner import evaluate
     from orchestrator.external.runner import run as run_all
@@ -158,6 +157,29 @@ def run(as_json: bool, markdown: bool, as_csv: bool, **values: Any) -> None:
     whole = bool(tasks) and len(card.results) == tasks * len(card.conditions) * card.runs
     judged = harness is None or (card.claim.level == "harness_evaluated" and not card.claim.partial)
     sys.exit(0 if whole and judged else 1)
+
+
+@external.command()
+@click.argument("out", type=click.Path(path_type=Path, file_okay=False), metavar="OUT")
+@json_option
+@click.option("--markdown", is_flag=True, help="Print it as Markdown on stdout.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print a row for each result on stdout.")
+def report(out: Path, as_json: bool, markdown: bool, as_csv: bool) -> None:
+    """Show what came of a run, as far as its claim allows, from its directory OUT.
+
+    Below the claim harness_evaluated, and while the harness has not judged all, there is no resolved rate.
+    """
+    _one_form(as_json, markdown, as_csv)
+    from orchestrator.external.report import print_card
+    from orchestrator.external.scorecard import read_scorecard
+
+    print_card(read_scorecard(out), as_json=as_json, markdown=markdown, as_rows=as_csv)
+
+
+def _one_form(*forms: bool) -> None:
+    """Raises InputError for several ways to print."""
+    if sum(forms) > 1:
+        raise InputError("are three ways to print", place="--json, --markdown, --csv", mend="give one")
 
 
 def _say(line: str) -> None:
