@@ -28,7 +28,7 @@ from orchestrator.task_files import content_hash
 SWEBENCH = EXTERNAL / "swebench"
 REPOS = SWEBENCH / "repos"
 IMAGE_REPOSITORY = "cab-swe"
-_NOT_SUITES = ("repos", "testbed")
+_NOT_SUITES = ("repos", "testbed", "harness")
 
 
 class _Instance(BaseModel):

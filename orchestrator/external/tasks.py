@@ -129,19 +129,6 @@ class ExternalTask(BaseModel):
         return None
 
 
-def require_gradable(tasks: Iterable[ExternalTask], line: HarnessLine) -> None:
-    """Raises InputError for the first task that the harness's `line` cannot grade, and how many more."""
-    problems = [(task, problem) for task in tasks if (problem := task.harness_problem(line))]
-    if problems:
-        task, problem = problems[0]
-        more = f" ({len(problems) - 1} more like it)" if len(problems) > 1 else ""
-        raise InputError(
-            f"{problem}{more}",
-            place=task.instance_id,
-            mend="without --run-harness patches are still generated; docs/external.md, Task files",
-        )
-
-
 def load_tasks_json(path: Path, ids: Collection[str] | None = None) -> tuple[ExternalTask, ...]:
     """The tasks of a file (a JSON list of rows, or a row a line), all or those of `ids` in the file's order.
 
