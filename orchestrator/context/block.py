@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
@@ -42,11 +43,10 @@ def lines_of(item: Item, longest: int | None) -> str:
     key = one_line(item.key)
     others = [name for file in item.files if (name := one_line(file)) not in text and name != key]
     head = "[hard] " if item.hard else ""
-    head += f"{key}: " if key and key not in text else ""
+    head += f"{key}: " if key and not re.search(rf"(?<!\w){re.escape(key)}(?!\w)", text) else ""
     tail = f" ({', '.join(others)})" if others else ""
-    if "\n" not in text:
-        return f"- {head}{text}{tail}"
-    return f"- {head.removesuffix(': ')}{tail}:\n{quoted(text, '  > ')}"
+    first, *rest = text.split("\n")
+    return "\n".join((f"- {head}{first}{tail}", *([quoted("\n".join(rest), "  > ")] if rest else [])))
 
 
 def block_of(items: Iterable[Item], longest: int | None) -> str:

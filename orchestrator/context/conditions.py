@@ -1,4 +1,4 @@
-"""The names of conditions: three ways of packaging, and what is taken from the third to see what it is worth."""
+"""The names of conditions: three ways of packaging, and what is taken from the third for ablations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX = re.compile(r"max_([1-9][0-9]{0,6})_tokens")
 
 
 class Condition(NamedTuple):
-    """What a name says: the way of packaging, groups to leave out, and profile and budget where it sets them."""
+    """What a name says: the way of packaging, groups to leave out, profile and budget if it sets them."""
 
     base: str
     without: frozenset[Group] = frozenset()

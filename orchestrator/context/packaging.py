@@ -1,4 +1,4 @@
-"""One history packaged for a prompt, in the way that a condition names. Pure: the same history, the same bytes."""
+"""One history packaged for a prompt as a condition names it. Pure: the same history gives the same bytes."""
 
 from __future__ import annotations
 

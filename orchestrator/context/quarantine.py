@@ -1,7 +1,7 @@
 """Content that must not be handed on as it is: which rules a text of a tool or an agent breaks.
 
-The rules read a text as a model would: characters without a width taken out, look-alikes made Latin, letters
-set apart joined, base64 decoded. They find what is plain enough to have a shape and prove nothing of the rest.
+The rules read a text as a model would: characters without a width taken out, look-alikes made Latin,
+letters set apart joined, base64 decoded. They find what has a shape, and prove nothing of the rest.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 
 from orchestrator.context.events import Event, Source
@@ -34,73 +35,89 @@ RULES: Mapping[str, str] = MappingProxyType(
 )
 """Every rule, with what is said to the model of a text that breaks it."""
 
-_GIVEN = r"(?:instructions?|rules|prompts?|directions|directives|guidelines|constraints|guardrails|policies|orders)"
+_SAID = r"(?:instructions?|prompts?|directions|directives|guidelines|guardrails|orders)"
+_SET = r"(?:rules|constraints|policies|restrictions|limits)"
 _EARLIER = (
     r"(?:previous|prior|above|earlier|preceding|existing|original|former|initial|system|safety|user'?s?)"
 )
+_DROP = r"(?:ignore|disregard|forget|override|overrule|bypass|neglect)"
+_NOT_FOLLOW = r"(?:do not follow|don't follow|stop following|no longer follow|discard|abandon|skip|drop)"
+_SOME = r"(?:\w+ +){0,3}?"
 _OVERRIDES = (
-    rf"\b(?:ignore|disregard|forget|override|overrule|bypass|neglect|drop|skip|do not follow|don't follow"
-    rf"|stop following|discard|abandon) +(?:\w+ +){{0,3}}?(?:{_EARLIER} +)+(?:\w+ +){{0,2}}?{_GIVEN}",
-    rf"\b(?:ignore|disregard|forget|override|overrule|bypass) +(?:all|any|every|your|these|those)(?: +(?:of|the|your))*"
-    rf" +{_GIVEN}",
-    r"\b(?:ignore|disregard|forget) +(?:everything|anything|all|what) +(?:\w+ +){0,4}(?:above|before|said|told|so far)",
-    r"\byou are (?:now|no longer) (?:a|an|in|the|bound|dan\b|free|unrestricted|jailbroken)",
-    rf"\b(?:new|updated|revised|real|actual|true) +(?:system +)?{_GIVEN} *(?:follow|are|is)? *:",
-    r"\b(?:system prompt|developer (?:message|mode))\b[^.\n]{0,40}\b(?:reveal|print|override|enabled|replaced|updated)",
-    r"\b(?:reveal|print|repeat|output|show)\b[^.\n]{0,30}\b(?:system prompt|hidden instructions|developer message)",
-    r"\b(?:do not|don't|never) +(?:tell|inform|mention|alert|notify)\b[^.\n]{0,30}\b(?:the )?(?:user|human|operator)\b",
-    r"\b(?:attention|note to|message (?:to|for)|important,?) +(?:the +)?(?:ai|llm|language model|coding agent|assistant)s?\b",
+    rf"\b(?:{_DROP}|{_NOT_FOLLOW}) +{_SOME}(?:{_EARLIER} +)+{_SOME}{_SAID}\b",
+    rf"\b{_DROP} +{_SOME}(?:{_EARLIER.replace('|existing|original|former|initial', '')} +)+{_SOME}{_SET}\b",
+    rf"\b{_DROP} +(?:all|any|every|your|these|those)(?: +(?:of|the|your))* +{_SAID}\b",
+    rf"\b{_DROP} +(?:all +)?(?:of +)?your +{_SET}\b",
+    r"\b(?:ignore|disregard|forget) +(?:everything|anything|all|what) +(?:\w+ +){0,4}"
+    r"(?:above|before|said|told|so far)",
+    r"\byou are now (?:an? +(?:\w+ +){0,2}(?:ai|assistant|agent|hacker|admin\w*|root|expert)|dan|free"
+    r"|unrestricted)\b",
+    r"\byou are (?:now )?(?:in (?:developer|admin|god|root|maintenance|unrestricted) mode"
+    r"|no longer (?:bound|limited))\b",
+    rf"\b(?:new|updated|revised|real|actual|true) +(?:system +)?{_SAID} *(?:follow|are|is)? *:",
+    r"\bsystem prompt\b[^.\n]{0,40}\b(?:reveal|print|overridden|replaced|updated|disabled)",
+    r"\b(?:reveal|print|repeat|output|show)\b[^.\n]{0,30}"
+    r"\b(?:system prompt|hidden instructions|developer message)",
+    r"\b(?:do not|don't|never) +(?:tell|inform|mention \w+ to|alert) +(?:the +)?(?:user|human|operator)\b",
+    r"\b(?:attention|note to|message (?:to|for)|instructions? (?:to|for)) *:? +(?:the +|all +|any +)?"
+    r"(?:ai|llms?|language models?|coding agents?|ai (?:agents?|assistants?))\b",
 )
 _ROLES = (
-    r"<\|(?:im_start|im_end|system|user|assistant|endoftext|eot_id|start_header_id|end_header_id|begin_of_text|channel)\|>",
+    r"<\|(?:im_start|im_end|system|user|assistant|endoftext|eot_id|start_header_id|end_header_id|begin_of_text"
+    r"|channel)\|>",
     r"\[/?inst\]|<</?sys>>|<(?:start|end)_of_turn>",
-    r"</?(?:system|assistant|developer|system[-_]reminder|system[-_]prompt|instructions?|function_calls|tool_result)\s*>",
+    r"</?(?:system|assistant|developer|system[-_]reminder|system[-_]prompt|function_calls|tool_result)\s*>",
     r"^ *(?:#+ *|\*\*)?(?:human|assistant)(?:\*\*)? *:",
-    r"^ *(?:#+ *|\*\*)?(?:system|developer|user)(?:\*\*)? *(?:prompt|message|instructions?)?(?:\*\*)? *:(?:\*\*)? *"
-    r"(?:you (?:are|must|should|will|can|may)|your (?:task|new|role)|ignore|disregard|from now on|new instructions)",
-    r"^ *#+ *(?:system|developer) *(?:prompt|message|instructions?)? *:? *$",
+    r"^ *(?:#+ *|\*\*)?(?:system|developer|user)(?:\*\*)? *(?:prompt|message|instructions?)?(?:\*\*)? *:"
+    r"(?:\*\*)? *(?:you (?:are|must|should|will|can|may)|your (?:task|new|role)|ignore|disregard|from now on"
+    r"|new instructions)",
+    r"^ *#+ *(?:system|developer) *(?:prompt|message|instructions?) *:? *$",
+    r"^ *(?:system|developer|admin(?:istrator)?|operator) *(?:prompt|message|notice)? *:[^\n]{0,200}"
+    r"\byou (?:must|shall|should|are to|have to|need to|will)\b",
 )
+_SENT = r"(?:--data(?:-\w+)?|-d|--upload-file|-t|-f|--post-(?:file|data))"
 _AWAY = (
-    r"\b(?:curl|wget|nc|ncat|scp|rsync|invoke-webrequest|httpie)\b[^\n]{0,200}"
-    r"(?:\$\(|`|\$\{?\w*(?:key|token|secret|password)|\benv\b|printenv|/etc/passwd|\.ssh|\.env\b|\.aws|credentials)",
-    r"\b(?:env|printenv|cat +\S+|base64[^\n|]*) *\|[^\n]{0,80}\b(?:curl|wget|nc|ncat)\b",
-    r"\b(?:curl|wget)\b[^\n]{0,200}(?:--data(?:-\w+)?|-d|--upload-file|-t|-f|--post-(?:file|data))[ =]+@?"
-    r"[^\n]{0,120}\bhttps?://",
-    r"\b(?:curl|wget)\b[^\n]{0,200}\bhttps?://[^\n]{0,200} (?:--data(?:-\w+)?|-d|--upload-file|-f|--post-(?:file|data))"
-    r"[ =]+",
-    r"\b(?:send|post|upload|exfiltrate|forward|transmit|leak|e-?mail|report)\b[^.\n]{0,60}\b(?:source|secrets?"
-    r"|credentials?|tokens?|(?:api|ssh|private) ?keys?|passwords?|environment(?: variables)?|contents?|repository|\.env)"
-    r"\b[^.\n]{0,60}\b(?:to|at) +(?:https?://|\S+@\S+\.\w|\w+\.(?:com|net|org|io|example|invalid)\b)",
-    r"!\[[^\]\n]*\]\(https?://[^)\n]*(?:\{|\$|key=|token=|secret=|data=)",
+    r"\b(?:curl|wget|nc|ncat|scp|rsync|invoke-webrequest)\b[^\n]{0,200}(?:\$\(|`|\$\{?\w*(?:key|token|secret|password)"
+    r"|\$env:|\bprintenv\b|/etc/passwd|\.ssh/|\.env\b|\.aws/|credentials)",
+    r"\b(?:env|printenv|cat +\S+|base64[^\n|]{0,80}) *\|[^\n]{0,80}\b(?:curl|wget|nc|ncat)\b",
+    rf"\b(?:curl|wget)\b[^\n]{{0,200}} {_SENT}[ =]+@?[^\n]{{0,120}}\bhttps?://(?!localhost|127\.)",
+    rf"\b(?:curl|wget)\b[^\n]{{0,200}}\bhttps?://(?!localhost|127\.)[^\n]{{0,200}} {_SENT}[ =]+",
+    r"\b(?:send|post|upload|exfiltrate|forward|transmit|leak|e-?mail)\b[^.\n]{0,60}\b(?:source|secrets?|credentials?"
+    r"|tokens?|(?:api|ssh|private) ?keys?|passwords?|environment(?: variables)?|contents?|repository|\.env)\b"
+    r"[^.\n]{0,60}\bto +(?:https?://|\S{1,60}@\S{1,60}\.\w|[\w-]{1,60}\.(?:com|net|org|io|example|invalid)\b)",
+    r"!\[[^\]\n]{0,200}\]\(https?://[^)\n]{0,300}(?:\{|\$|key=|token=|secret=|data=)",
 )
 _CREDENTIAL_FILES = (
-    r"\b(?:cat|less|head|tail|cp|read|open|print|show|type|more|include)\b[^\n]{0,60}(?:~|\$home|/root|/home/\w+|^|[ /'\"])"
-    r"/?(?:\.ssh/id_\w+|\.aws/credentials|\.netrc|\.npmrc|\.pypirc|\.git-credentials|\.codex/auth\.json|\.kube/config"
+    r"\b(?:cat|less|head|tail|cp|read|open|print|show|include)\b[^\n]{0,60}(?:~|\$home|/root|/home/\w+)/?"
+    r"(?:\.ssh/id_\w+|\.aws/credentials|\.netrc|\.npmrc|\.pypirc|\.git-credentials|\.codex/auth\.json|\.kube/config"
     r"|\.docker/config\.json)",
     r"/etc/shadow\b",
 )
 _DESTROYS = (
-    r"\brm +(?:-\w+ +)*-\w*(?:r\w*f|f\w*r)\w* +(?:--\S+ +)*[\"']?(?:/(?!\w+/\w)|~|\$\{?home|\*|\.(?:[ /\n\"';]|$)|\.\.|\.git\b)",
-    r"\brm\b[^\n]*--no-preserve-root",
-    r"\bgit +(?:-\S+ +)*(?:reset +(?:\S+ +)*--hard|clean +-\w*f\w*|push +(?:\S+ +)*(?:--force(?!-)|-f)\b"
-    r"|checkout +(?:-f +)?(?:-- +)?\.(?:\s|$)|branch +-d +(?:main|master)\b|filter-branch|stash +(?:drop|clear))",
-    r"\bmkfs(?:\.\w+)? +\S|\bdd +[^\n]*\bof=/dev/|> */dev/(?:sd|nvme|hd|vd)\w|\bwipefs\b|\bshred +-",
+    r"\brm +(?:-\w+ +){0,4}-\w*(?:r\w*f|f\w*r)\w* +(?:--\S+ +){0,4}[\"']?"
+    r"(?:/(?!\w+/\w)|~|\$\{?home|\*(?!\.\w)|\.{1,2}/?(?=[ \n\"';]|$)|(?:\./)?\.git\b(?!\w))",
+    r"\brm\b[^\n]{0,80}--no-preserve-root",
+    r"\bgit +(?:-\S+ +){0,4}(?:reset +(?:\S+ +){0,3}--hard|clean +-\w*f\w*"
+    r"|push +(?:\S+ +){0,4}(?:--force(?!-)|-f)\b|checkout +(?:-f +)?(?:-- +)?\.(?=\s|$)"
+    r"|branch +-d +(?:main|master)\b|filter-branch|stash +(?:drop|clear))",
+    r"\bmkfs(?:\.\w+)? +[/-]|\bdd +[^\n]{0,120}\bof=/dev/(?!null)|> */dev/(?:sd|nvme|hd|vd)\w|\bwipefs +-",
     r":\(\) *\{ *: *\| *: *& *\} *;",
-    r"\bchmod +(?:-\w+ +)*(?:-r +)?0?777 +(?:/|~)|\bchown +-\w*r\w* +\S+ +/(?:\s|$)",
-    r"\bdrop +(?:table|database|schema)\b|\btruncate +table\b",
-    r"\bshutil\.rmtree\( *[\"'](?:/|~|\.)[\"']|\bremove-item\b[^\n]*-recurse[^\n]*-force|\bformat +c:",
-    r"\b(?:shutdown|reboot|poweroff) +(?:-|now)|\bkill(?:all)? +-9 +-1\b|\bhistory +-c\b",
+    r"\bchmod +(?:-\w+ +){0,3}0?777 +(?:/|~)|\bchown +-\w*r\w* +\S+ +/(?=\s|$)",
+    r"\bdrop +(?:database|schema) +\w",
+    r"\bshutil\.rmtree\( *[\"'](?:/|~|\.)[\"']|\bremove-item\b[^\n]{0,120}-recurse[^\n]{0,40}-force",
+    r"\bformat +c:(?=[\s/]|$)|\b(?:shutdown|reboot|poweroff) +(?:-[hrpf]|now)\b|\bkill +-9 +-1\b",
 )
 _FETCHED = (
     r"\b(?:curl|wget|fetch)\b[^\n|]{0,300}\| *(?:sudo +)?(?:env +)?(?:ba|z|da|k)?sh\b",
     r"\b(?:curl|wget)\b[^\n|]{0,300}\| *(?:sudo +)?(?:python3?|perl|ruby|node)\b",
-    r"\b(?:ba|z|da)?sh +(?:-c +)?[\"']?(?:<\(|\$\() *(?:curl|wget)\b|\beval +[\"']?(?:\$\(|`) *(?:curl|wget)\b",
-    r"\b(?:exec|eval) *\( *(?:requests\.get|urllib\.request|urlopen|base64|__import__)",
-    r"\b(?:base64 +(?:-d|--decode)|xxd +-r)[^\n]*\| *(?:sudo +)?(?:ba|z|da)?sh\b|\b(?:iex|invoke-expression)\b",
+    r"\b(?:ba|z|da)?sh +(?:-c +)?[\"']?(?:<\(|\$\() *(?:curl|wget)\b",
+    r"\beval +[\"']?(?:\$\(|`) *(?:curl|wget)\b",
+    r"\b(?:exec|eval) *\( *(?:requests\.get|urllib\.request|urlopen|base64\.)",
+    r"\b(?:base64 +(?:-d|--decode)|xxd +-r)[^\n]{0,80}\| *(?:sudo +)?(?:ba|z|da)?sh\b|\binvoke-expression\b",
 )
 
 _SHAPES = {
-    name: re.compile("|".join(f"(?:{shape})" for shape in shapes), re.IGNORECASE | re.MULTILINE)
+    name: re.compile("|".join(f"(?:{shape})" for shape in shapes), re.MULTILINE)
     for name, shapes in {
         "overrides_instructions": _OVERRIDES,
         "role_marker": _ROLES,
@@ -128,9 +145,10 @@ _DEEPEST = 2
 """Encodings inside encodings that are looked into."""
 
 
+@lru_cache(maxsize=2048)
 def risks_of(text: str) -> tuple[str, ...]:
     """The names of the rules (`RULES`, in their order) that `text` breaks."""
-    found = set(_plain_risks(text))
+    found = _plain_risks(text)
     if has_key(text):
         found.add("credential")
     if _HIDDEN.search(text):
@@ -155,24 +173,23 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _plain_risks(text: str) -> Iterator[str]:
-    read = _as_read(text)
-    return (name for name, shape in _SHAPES.items() if shape.search(read))
-
-
-def _as_read(text: str) -> str:
-    """`text` as a model reads it, whatever it is written with; and once more with letters set apart joined."""
+def _plain_risks(text: str) -> set[str]:
+    """Rules that a text breaks as a model reads it, whatever it is written with."""
     folded = unicodedata.normalize("NFKC", UNSEEN.sub("", text)).translate(_LOOK_ALIKES).replace("’", "'")
-    folded = re.sub(r"[ \t]+", " ", plain(folded))
-    words = re.sub(r"(?<![.!?:;])\n(?! *[#>*\-]|\n)", " ", folded)
-    joined = _SPACED.sub(lambda match: re.sub(r"[ .\-_*]", "", match[0]), folded)
-    return "\n".join((folded, *(other for other in (words, joined) if other != folded)))
+    lines = re.sub(r"\\\n *|[ \t]+", " ", plain(folded)).lower()
+    found = {name for name, shape in _SHAPES.items() if shape.search(lines)}
+    # Prose goes on over the end of a line, and may be set letter by letter; commands and roles do not.
+    prose = " ".join(lines.split())
+    joined = _SPACED.sub(lambda match: re.sub(r"[ .\-_*]", "", match[0]), lines)
+    if any(_SHAPES["overrides_instructions"].search(read) for read in {prose, joined} - {lines}):
+        found.add("overrides_instructions")
+    return found
 
 
 def _hides(text: str, depth: int) -> bool:
     """Whether something that breaks a rule stands in an encoding in `text`."""
     return any(
-        any(True for _ in _plain_risks(inner)) or (depth > 1 and _hides(inner, depth - 1))
+        bool(_plain_risks(inner)) or (depth > 1 and _hides(inner, depth - 1))
         for inner in (*decoded(text), *_of_hex(text))
     )
 

@@ -58,9 +58,8 @@ def _table(decisions: Iterable[Decision]) -> str:
         terms = ", ".join(f"{name} {value:g}" for name, value in one.breakdown.items())
         about = cell(one.item.key or one.item.text)
         score = f"{one.score:g}" if one.breakdown else "–"
-        rows.append(
-            f"| {one.item.id} | {one.item.group} | {about} | {cell(one.reason)} | {one.tokens} | {score} | {terms or '–'} |"
-        )
+        row = (one.item.id, one.item.group, about, cell(one.reason), str(one.tokens), score, terms or "–")
+        rows.append(f"| {' | '.join(row)} |")
     return "\n".join(rows)
 
 

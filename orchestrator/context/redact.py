@@ -14,7 +14,7 @@ REDACTED = "[key taken out]"
 
 _PRIVATE_KEY = r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
 # A value counts by its letters and digits: `TOKEN=None`, `MAX_TOKENS: 4096` and `password: str` are no keys.
-_VALUE = r"(?=[^\s\"',;]*[0-9])(?=[^\s\"',;]*[A-Za-z])[^\s\"',;]{8,}"
+_VALUE = r"(?=[^\s\"',;]{0,200}[0-9])(?=[^\s\"',;]{0,200}[A-Za-z])[^\s\"',;]{8,}"
 _NAMED = (
     r"\b[A-Z0-9_]*(?:API_?KEY|ACCESS_?KEY|SECRET|TOKEN|PASSWORD|PASSWD|PRIVATE_KEY|CREDENTIAL)(?:_[A-Z0-9_]+)?"
     rf"[\"']?\s*[=:]\s*[\"']?(?P<named>{_VALUE})"

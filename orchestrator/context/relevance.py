@@ -14,51 +14,27 @@ K1, B = 1.2, 0.75
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
 _COMMON = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "but",
-        "by",
-        "can",
-        "do",
-        "does",
-        "for",
-        "from",
-        "had",
-        "has",
-        "have",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "no",
-        "not",
-        "of",
-        "on",
-        "or",
-        "so",
-        "than",
-        "that",
-        "the",
-        "then",
-        "there",
-        "this",
-        "to",
-        "was",
-        "we",
-        "when",
-        "which",
-        "will",
-        "with",
-        "you",
-    ]
+    (
+        *(
+            "an",
+            "and",
+            "are",
+            "as",
+            "at",
+            "be",
+            "but",
+            "by",
+            "can",
+            "do",
+            "does",
+            "for",
+            "from",
+            "had",
+            "has",
+        ),
+        *("have", "if", "in", "into", "is", "it", "its", "no", "not", "of", "on", "or", "so", "than", "that"),
+        *("the", "then", "there", "this", "to", "was", "we", "when", "which", "will", "with", "you"),
+    )
 )
 
 
@@ -87,10 +63,10 @@ def relevance(task_text: str, texts: Sequence[str]) -> list[float]:
 
 
 def shares_files(item: Item, task_text: str, at_hand: frozenset[str]) -> float:
-    """1 where the task names a file of the item, 0.5 where one is among those `at_hand`, else 0."""
+    """1 where the task names a file of the item, 0.5 where some are `at_hand`, else 0."""
     if any(_names(task_text, file) for file in item.files):
         return 1.0
-    return 0.5 if at_hand.intersection(item.files) else 0.0
+    return 0.5 if at_hand else 0.0
 
 
 def _rarity(holding: int, texts: int) -> float:
@@ -101,4 +77,4 @@ def _names(text: str, file: str) -> bool:
     """Whether a text names a file: by path, by name, or as a module (`pkg.part` for pkg/part.py)."""
     stem = file.removesuffix(".py")
     names = {file, file.rpartition("/")[2], *([stem.replace("/", ".")] if "/" in stem else [])} - {""}
-    return any(re.search(rf"(?<![\w/-]){re.escape(name)}(?![\w-])", text) for name in names)
+    return any(name in text and re.search(rf"(?<![\w/-]){re.escape(name)}(?![\w-])", text) for name in names)

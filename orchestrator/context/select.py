@@ -1,7 +1,8 @@
-"""Which items of a state a prompt carries: by policy, profile, relevance to the task and a budget of tokens."""
+"""Which items of a state a prompt carries: by policy, profile, relevance to the task and a token budget."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -66,13 +67,16 @@ RECENCY_WEIGHT = 0.5
 FILES_WEIGHT = 0.5
 
 # Left out of a compact block where they share nothing with the task.
-_BACKGROUND: frozenset[Group] = frozenset(("tool_evidence", "generic_facts", "episodes"))
+_BACKGROUND: frozenset[Group] = frozenset(("tool_evidence", "episodes"))
+# Whose files are those that the work is about.
+_AT_HAND: frozenset[Group] = frozenset(("open_failures", "touched_files"))
 _DIGITS = 4
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What is asked for. `name` is the policy that applies, `asked` the one that was named (`auto` chooses);
+    """What is asked for. `name` is the policy that applies, `asked` the one that was named (`auto` chooses).
+
     `budget` are tokens of the injected block, None for no limit; `why` says why nothing is taken at all.
     """
 
@@ -96,7 +100,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class Decision:
-    """Why an item is, or is not, part of the block. `tokens` are its own; `score` is the sum of `breakdown`."""
+    """Why an item is in the block or not. `tokens` are its own; `score` is the sum of `breakdown`."""
 
     item: Item
     included: bool
@@ -207,6 +211,12 @@ def _bytes(items: Iterable[Item], policy: Policy, begun: frozenset[Group] = froz
     return size + sum(len(lines_of(item, policy.shape.longest).encode()) + 1 for item in found)
 
 
+def _of_others(item: Item, counts: Counter[str]) -> frozenset[str]:
+    """The files of an item that are at hand by another item than itself."""
+    own = 1 if item.group in _AT_HAND else 0
+    return frozenset(file for file in item.files if counts[file] > own)
+
+
 def _tokens(size: int) -> int:
     return -(-size // BYTES_PER_TOKEN)
 
@@ -226,8 +236,9 @@ class _Selecting:
         for item in _required(self._state, self._policy):
             if not self._fits(item):
                 needed = _tokens(_bytes(_required(self._state, self._policy), self._policy))
+                budget = self._policy.budget
                 raise InputError(
-                    f"{item.group} {item.id!r} is required and does not fit into {self._policy.budget} tokens",
+                    f"{item.group} {item.id!r} is required and does not fit into {budget} tokens",
                     place=f"policy {self._policy.name}, profile {self._policy.profile}",
                     mend=f"what is required takes {needed}: give that many",
                 )
@@ -266,26 +277,16 @@ class _Selecting:
         """Of each active item, what its score is the sum of."""
         active = self._state.active
         texts = [" ".join((item.key, item.text, *item.files)) for item in active]
-        at_hand = {"open_failures", "touched_files"}
-        near = frozenset(file for item in active if item.group in at_hand for file in item.files)
+        counts = Counter(file for item in active if item.group in _AT_HAND for file in set(item.files))
         last = max(self._state.length - 1, 1)
         return {
             item.id: {
                 "group": GROUP_WEIGHTS[item.group],
                 "relevance": round(found, _DIGITS),
                 "recency": round(RECENCY_WEIGHT * item.last / last, _DIGITS),
-                "files": FILES_WEIGHT * shares_files(item, self._task, near - self._own(item)),
+                "files": FILES_WEIGHT * shares_files(item, self._task, _of_others(item, counts)),
             }
             for item, found in zip(active, relevance(self._task, texts), strict=True)
-        }
-
-    def _own(self, item: Item) -> frozenset[str]:
-        """Files that only `item` itself brings to those at hand."""
-        if item.group not in ("open_failures", "touched_files"):
-            return frozenset()
-        others = (other for group in ("open_failures", "touched_files") for other in self._state.of(group))
-        return frozenset(item.files) - {
-            file for other in others if other.id != item.id for file in other.files
         }
 
     def _score(self, item: Item) -> float:

@@ -134,6 +134,8 @@ class _Making:
     """A state in the making."""
 
     items: list[Item] = field(default_factory=list)
+    _active: dict[tuple[Group, str], set[int]] = field(default_factory=dict)
+    """Places of active items by group and what they are about: their key and their id."""
 
     def take(self, event: Event, number: int, rules: tuple[str, ...], digest: str) -> None:
         if rules:
@@ -145,7 +147,7 @@ class _Making:
             _REDUCERS[event.kind](self, event, number)
 
     def _hold_back(self, event: Event, number: int, rules: tuple[str, ...], digest: str) -> None:
-        """The content is gone from here on; that a test or a step failed still counts, unless its key is risky."""
+        """Keep nothing of the content. That a test or a step failed still counts, unless its key is risky."""
         fails = event.kind in ("test_failed", "failure") and not risks_of(event.key)
         bare = event.model_copy(
             update={"text": f"The output of this was held back: {said_of(rules)}.", "files": ()}
@@ -227,35 +229,42 @@ class _Making:
             self._add(event, number, "resolved_failure_notes")
 
     def _overrules(self, event: Event, group: Group) -> bool:
-        """Whether less trusted content would take the place of, or end, what the user or the harness stated."""
+        """Whether it would replace or end what the user or the harness stated, and comes from neither."""
         return (
             group in _PROTECTED
             and event.source not in TRUSTED
-            and any(
-                item.status == "active" and item.source in TRUSTED and _is_of(item, group, event.key)
-                for item in self.items
-            )
+            and any(self.items[place].source in TRUSTED for place in self._known(group, event))
         )
 
+    def _known(self, group: Group, event: Event) -> list[int]:
+        """Places of the active items of a group that an event is about, in their order."""
+        return sorted(self._active.get((group, _key_of(event)), ()))
+
     def _end(self, group: Group, event: Event, number: int, status: Status, note: str) -> list[str]:
-        """End the active items of a group under the event's key; gives their ids."""
-        ended = []
-        for place, item in enumerate(self.items):
-            if item.status == "active" and _is_of(item, group, _key_of(event)):
-                ended.append(item.id)
-                self.items[place] = replace(
-                    item, status=status, note=note, events=(*item.events, event.id), last=number
-                )
-        return ended
+        """End the active items of a group that an event is about; gives their ids."""
+        places = self._known(group, event)
+        for place in places:
+            item = self.items[place]
+            for about in (item.key, item.id):
+                self._active.get((group, about), set()).discard(place)
+            self.items[place] = replace(
+                item, status=status, note=note, events=(*item.events, event.id), last=number
+            )
+        return [self.items[place].id for place in places]
 
     def _add(
         self, event: Event, number: int, group: Group, status: Status = "active", note: str = ""
     ) -> None:
+        key = _key_of(event)
+        if status == "active":
+            # Without a key an event stands for itself, and is ended by its id.
+            for about in filter(None, (key, event.id)):
+                self._active.setdefault((group, about), set()).add(len(self.items))
         self.items.append(
             Item(
                 id=event.id,
                 group=group,
-                key=_key_of(event),
+                key=key,
                 text=event.text,
                 status=status,
                 source=event.source,
@@ -302,15 +311,10 @@ _ENDED: Mapping[Kind, str] = MappingProxyType(
 
 
 def _key_of(event: Event) -> str:
-    """What an event is about. A touched file is known by its path; without a key an event stands for itself."""
+    """What an event is about; a touched file is known by its path."""
     if event.key or event.kind != "file_touched":
         return event.key
     return ", ".join(sorted(event.files))
-
-
-def _is_of(item: Item, group: Group, key: str) -> bool:
-    """Whether an item is what `key` is about: what had no key is known by its id."""
-    return item.group == group and bool(key) and key in (item.key, item.id)
 
 
 def _a(source: Source) -> str:
