@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from orchestrator.external.runner import CommandAsked, RunRequest
     from orchestrator.external.tasks import ExternalTask
     from orchestrator.plan.spec import PriceSpec
+    from orchestrator.report.forms import Form
 
 CONDITIONS = "transcript_replay,compact_summary,stateplane"
 COMMAND = "command"
@@ -390,3 +391,59 @@ def _harness(values: dict[str, Any]) -> HarnessRequest | None:
         return harness_python() if python is None else at(python)
 
     return HarnessRequest(find, values["harness_command"], values["max_workers"])
+
+
+_fixtures_option = click.option(
+    "--fixtures",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Fixtures of your own, instead of those that cab carries.",
+)
+_markdown_option = click.option("--markdown", is_flag=True, help="Print Markdown on stdout.")
+_csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV on stdout.")
+
+
+@external.command()
+@_fixtures_option
+@click.option(
+    "--conditions", default=CONDITIONS, show_default=True, metavar="NAME,…", help="What is compared."
+)
+@json_option
+@_markdown_option
+@_csv_option
+def continuation(fixtures: Path | None, conditions: str, as_json: bool, markdown: bool, as_csv: bool) -> None:
+    """Say what of interrupted sessions survives each condition: no model, no engine, the same every time.
+
+    Exit code 0 whatever is found.
+    """
+    form, names = _form(as_json, markdown, as_csv), _conditions(conditions)
+    from orchestrator.context.continuation import evaluate
+    from orchestrator.context.fixtures import FIXTURES, load_fixtures
+    from orchestrator.report.continuation import print_continuation
+
+    print_continuation(evaluate(load_fixtures(fixtures or FIXTURES), names), form)
+
+
+@external.command()
+@_fixtures_option
+@json_option
+@_markdown_option
+@_csv_option
+def value(fixtures: Path | None, as_json: bool, markdown: bool, as_csv: bool) -> None:
+    """Say what each group of the state is worth: the continuation eval with it and without it.
+
+    Exit code 0 whatever is found.
+    """
+    form = _form(as_json, markdown, as_csv)
+    from orchestrator.context.fixtures import FIXTURES, load_fixtures
+    from orchestrator.context.value import value as valued
+    from orchestrator.report.group_value import print_value
+
+    print_value(valued(load_fixtures(fixtures or FIXTURES)), form)
+
+
+def _form(as_json: bool, markdown: bool, as_csv: bool) -> Form:
+    """The one form that is asked for. Raises InputError for several."""
+    if sum((as_json, markdown, as_csv)) > 1:
+        raise InputError("are three ways to print", place="--json, --markdown, --csv", mend="give one")
+    return "json" if as_json else "markdown" if markdown else "csv" if as_csv else "text"
