@@ -45,9 +45,8 @@ def lines_of(item: Item, longest: int | None) -> str:
     head = "[hard] " if item.hard else ""
     head += f"{key}: " if key and not re.search(rf"(?<!\w){re.escape(key)}(?!\w)", text) else ""
     tail = f" ({', '.join(others)})" if others else ""
-    if "\n" not in text:
-        return f"- {head}{text}{tail}"
-    return f"- {head.removesuffix(': ')}{tail}:\n{quoted(text, '  > ')}"
+    first, *rest = text.split("\n")
+    return "\n".join((f"- {head}{first}{tail}", *([quoted("\n".join(rest), "  > ")] if rest else [])))
 
 
 def block_of(items: Iterable[Item], longest: int | None) -> str:

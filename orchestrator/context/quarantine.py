@@ -72,6 +72,8 @@ _ROLES = (
     r"(?:\*\*)? *(?:you (?:are|must|should|will|can|may)|your (?:task|new|role)|ignore|disregard|from now on"
     r"|new instructions)",
     r"^ *#+ *(?:system|developer) *(?:prompt|message|instructions?) *:? *$",
+    r"^ *(?:system|developer|admin(?:istrator)?|operator) *(?:prompt|message|notice)? *:[^\n]{0,200}"
+    r"\byou (?:must|shall|should|are to|have to|need to|will)\b",
 )
 _SENT = r"(?:--data(?:-\w+)?|-d|--upload-file|-t|-f|--post-(?:file|data))"
 _AWAY = (

@@ -67,7 +67,7 @@ RECENCY_WEIGHT = 0.5
 FILES_WEIGHT = 0.5
 
 # Left out of a compact block where they share nothing with the task.
-_BACKGROUND: frozenset[Group] = frozenset(("tool_evidence", "generic_facts", "episodes"))
+_BACKGROUND: frozenset[Group] = frozenset(("tool_evidence", "episodes"))
 # Whose files are those that the work is about.
 _AT_HAND: frozenset[Group] = frozenset(("open_failures", "touched_files"))
 _DIGITS = 4
