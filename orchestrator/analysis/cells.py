@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from orchestrator.analysis.groups import contestant_of, state_of
+from orchestrator.analysis.groups import contestant_of, state_of, unjudged
 from orchestrator.plan.spec import EMBEDDED
+from orchestrator.run.outcome import TABLE
 from orchestrator.store.names import NO_MODEL
 from orchestrator.store.record import ClaimLevel
 from scorers.aggregate import Row
@@ -56,6 +57,7 @@ class Cell:
     Times are seconds.
 
     `row` is what it is to `scorers.aggregate`, by its contestant (the CLI with its stack and condition).
+    `unjudged` is one that waits for a verdict, its own or that of another under a condition.
     What was not measured is None. `cost_usd` and the like are of the last attempt, as in the index.
     """
 
@@ -86,6 +88,7 @@ class Cell:
     findings: int | None
     blast: float | None
     record_sha256: str
+    unjudged: bool
     row: Row
 
     @property
@@ -110,15 +113,25 @@ _COLUMNS = (
 
 
 def cells_of(frame: pl.DataFrame) -> list[Cell]:
-    """The cells of a frame of `store.load_frame`, by id. A record that is there twice is taken once."""
+    """The cells of a frame of `store.load_frame`, by id. A record that is there twice is taken once.
+
+    While one cell under a condition is unjudged, no verdict of that sweep under any condition counts.
+    """
     rows = list(frame.select(_COLUMNS).iter_rows(named=True))
     contents: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         contents[row["task"]].add(row["task_content_hash"] or "")
+    partial = {row["sweep_id"] for row in rows if unjudged(row["condition"], row["outcome"], row["passed"])}
+    for row in rows:
+        if row["condition"] is not None and row["sweep_id"] in partial:
+            row.update({**_NO_VERDICT, "unjudged": TABLE[row["outcome"]].counted})
     distinct = {(row["cell_id"], row["record_sha256"]): row for row in rows}
     return [
         _cell(row, contents[row["task"]]) for _, row in sorted(distinct.items(), key=lambda item: item[0])
     ]
+
+
+_NO_VERDICT = {"passed": None, "composite": None, "composite_bounds": None, "composite_published": None}
 
 
 def kind_of(model: str, claim: ClaimLevel) -> Kind:
@@ -175,6 +188,7 @@ def _cell(row: dict[str, Any], contents: set[str]) -> Cell:
         model_s=_seconds(row["model_call_ms"]),
         blast=row["blast_radius_agent"],
         record_sha256=row["record_sha256"],
+        unjudged=row.get("unjudged", False),
         row=Row(
             cli=contestant,
             model=row["model"],

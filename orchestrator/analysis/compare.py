@@ -12,6 +12,7 @@ from typing import Literal, get_args
 
 from orchestrator.analysis.cells import KINDS, Cell, Kind, category_of
 from orchestrator.analysis.differences import (
+    NO_UNIT,
     PASS_RATE,
     Difference,
     What,
@@ -21,6 +22,7 @@ from orchestrator.analysis.differences import (
     of_pass_rates,
 )
 from orchestrator.analysis.groups import contestant_of
+from orchestrator.analysis.measures import UNJUDGED
 from orchestrator.analysis.sides import VALUE, Dimension, Side, differing
 from orchestrator.analysis.units import Unit, unit_of
 from orchestrator.errors import InputError
@@ -52,7 +54,7 @@ class Comparison:
     `only_b` units were attempted on one side alone. `runs_a` and `runs_b` are the fewest and the most counted
     runs of a unit. `coverage_a` and `coverage_b` are counted ÷ (counted + infra) over what both attempted,
     None where that is nothing; `bounds_a` and `bounds_b` are the pass rates over the same with all infra
-    cells as failed and as passed.
+    cells as failed and as passed. `unjudged_a` and `unjudged_b` of the infra cells wait for a verdict.
     """
 
     name: str
@@ -66,6 +68,8 @@ class Comparison:
     runs_b: tuple[int, int]
     infra_a: int
     infra_b: int
+    unjudged_a: int
+    unjudged_b: int
     coverage_a: float | None
     coverage_b: float | None
     bounds_a: tuple[float, float]
@@ -167,7 +171,10 @@ def _compared(name: Name, a: Mapping[Key, Unit], b: Mapping[Key, Unit]) -> Compa
         tasks[key[-2:]].append((a[key], b[key]))
     paired = list(tasks.values())
     runs = [[side[key].runs for key in keys] or [0] for side in (a, b)]
-    pass_rate = of_pass_rates(paired)
+    unjudged = [sum(side[key].unjudged for key in shared) for side in (a, b)]
+    differences = [of_pass_rates(paired), *of_measures(paired, MEASURES)]
+    if any(unjudged):
+        differences = [replace(it, reason=UNJUDGED) if it.reason == NO_UNIT else it for it in differences]
     kind, methodology, group = name
     return Comparison(
         name=group,
@@ -181,12 +188,14 @@ def _compared(name: Name, a: Mapping[Key, Unit], b: Mapping[Key, Unit]) -> Compa
         runs_b=(min(runs[1]), max(runs[1])),
         infra_a=groups[0].infra,
         infra_b=groups[1].infra,
+        unjudged_a=unjudged[0],
+        unjudged_b=unjudged[1],
         coverage_a=groups[0].coverage,
         coverage_b=groups[1].coverage,
         bounds_a=(groups[0].pass_rate.low, groups[0].pass_rate.high),
         bounds_b=(groups[1].pass_rate.low, groups[1].pass_rate.high),
-        pass_rate=pass_rate,
-        others=of_measures(paired, MEASURES),
+        pass_rate=differences[0],
+        others=tuple(differences[1:]),
     )
 
 

@@ -119,7 +119,7 @@ class Pair:
 @dataclass(frozen=True)
 class Conditions:
     """All conditions and every two of them. `withheld` says why there is no resolved rate, None where there
-    is. The resolved rates of all pairs are one family of tests, their other measures a second.
+    is. One measure of all pairs is a family of tests.
     """
 
     conditions: tuple[Condition, ...]
@@ -176,9 +176,13 @@ def by_agent(cells: Iterable[Cell]) -> dict[Agents, list[Attempt]]:
     """
     found: dict[Agents, list[Attempt]] = defaultdict(list)
     for cell in cells:
-        who = Agents(cell.kind, cell.methodology, contestant_of(cell.cli, cell.stack, None), cell.model)
-        found[who].append(_attempt(cell))
+        found[agents_of(cell)].append(_attempt(cell))
     return dict(found)
+
+
+def agents_of(cell: Cell) -> Agents:
+    """Whose conditions a cell belongs to."""
+    return Agents(cell.kind, cell.methodology, contestant_of(cell.cli, cell.stack, None), cell.model)
 
 
 def _attempt(cell: Cell) -> Attempt:
@@ -281,13 +285,19 @@ def _flips(shared: Mapping[str, tuple[_Tries, _Tries]]) -> tuple[Flip, ...]:
 
 
 def _with_verdicts(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
+    """With what may be said, each measure corrected for how many pairs there are."""
     rates = corrected([pair.resolved if pair.tasks >= MIN_TASKS else None for pair in pairs])
-    others = iter(corrected([other for pair in pairs for other in pair.others]))
+    # Of each measure the p-values of all pairs; then of each pair those of all measures.
+    others = zip(*(corrected(of) for of in zip(*(pair.others for pair in pairs), strict=True)), strict=True)
+    found = list(others) or [()] * len(pairs)
     return tuple(
         replace(
             pair,
-            resolved=judged(pair.resolved, p, pair, "higher"),
-            others=tuple(judged(it, next(others), pair, MEASURES[it.measure].better) for it in pair.others),
+            resolved=judged(pair.resolved, rate, pair, "higher"),
+            others=tuple(
+                judged(it, p, pair, MEASURES[it.measure].better)
+                for it, p in zip(pair.others, ps, strict=True)
+            ),
         )
-        for pair, p in zip(pairs, rates, strict=True)
+        for pair, rate, ps in zip(pairs, rates, found, strict=True)
     )

@@ -276,7 +276,9 @@ def judged(
     """With its verdict. `p` is corrected; `lost` says why lost cells stand against a verdict."""
     verdict: Verdict
     reason = it.reason
-    if over.tasks < MIN_TASKS:
+    if not over.tasks:
+        verdict = "not measured"
+    elif over.tasks < MIN_TASKS:
         verdict, reason = "too few shared tasks", reason if it.value is None else FEW
     elif p is None or it.value is None:
         verdict = "not measured"

@@ -17,6 +17,7 @@ BOOTSTRAP = "task bootstrap"
 NO_INTERVAL = "none"
 
 NO_RUN = "no counted run"
+UNJUDGED = "cells wait for a verdict"
 NOTHING_PASSED = "nothing passed"
 FEW_TASKS = f"no interval from fewer than {MIN_CLUSTERS} tasks"
 ALL_ALIKE = "no interval: all tasks are alike"

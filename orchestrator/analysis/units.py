@@ -54,7 +54,7 @@ class Unit:
     `sums` and `means` have each of `VALUES` over the counted cells, None where one of them was not measured
     (`unknown` says how many were not) or, of means, where no cell counted. `runs` is the number of counted
     cells and `passes` of those that passed. `refusals` are those by the score 1, 0.5 and 0. `outcomes` and
-    what follows are of all cells.
+    what follows are of all cells, and so is `unjudged`: those that wait for a verdict.
     """
 
     cells: tuple[Cell, ...]
@@ -67,6 +67,7 @@ class Unit:
     passes: int
     void: int
     unread: int
+    unjudged: int
     refusals: tuple[int, int, int]
     outcomes: Counter[str]
     claims: frozenset[ClaimLevel]
@@ -111,6 +112,7 @@ def unit_of(cells: Sequence[Cell]) -> Unit:
         passes=scores.passes,
         void=sum(cell.void is True for cell in counted),
         unread=sum(cell.integrity is None for cell in counted),
+        unjudged=sum(cell.unjudged for cell in cells),
         refusals=(verdicts.count(1), verdicts.count(0.5), verdicts.count(0)),
         outcomes=Counter(cell.outcome for cell in cells),
         claims=frozenset(cell.claim for cell in cells),

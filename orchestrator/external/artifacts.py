@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from orchestrator.errors import InputError, StoreError
-from orchestrator.external.tasks import OWN_KEYS, ExternalTask
+from orchestrator.external.tasks import ExternalTask
 from orchestrator.run.provenance import Provenance
 from orchestrator.store.files import make_dirs, store_errors, write_durably
 
@@ -141,10 +141,7 @@ class Artifacts:
 
     def write_tasks(self, tasks: tuple[ExternalTask, ...]) -> None:
         """`tasks.json`: the rows with cab's own keys, as `--tasks-json` takes them."""
-        rows = []
-        for task in tasks:
-            own = dict(zip(OWN_KEYS, (task.history.as_json(), task.prior_patch), strict=True))
-            rows.append({**task.row, **{key: value for key, value in own.items() if value}})
+        rows = [{**task.row, **{key: value for key, value in task.own.items() if value}} for task in tasks]
         self.write(self.root / TASKS, f"{json.dumps(rows, indent=1, default=str)}\n".encode())
 
     @contextmanager

@@ -35,7 +35,7 @@ _LANGUAGES = {
 }
 _SOLVE = """\
 #!/bin/sh
-# The reference patch, as files.
+# A patch, as files.
 cp -R "$(dirname "$0")/files/." .
 """
 
@@ -82,7 +82,9 @@ def write_task(
     (made / PROMPTS).mkdir()
     for condition, prompt in prompts.items():
         (made / PROMPTS / f"{condition}.md").write_text(prompt.text, "utf-8")
-    truth = _write_solution(task, workdir, made / "solution")
+    truth = _write_fix(task, task.patch or "", workdir, made / "solution")
+    if task.needs:
+        _write_fix(task, task.wrong_patch, workdir, made / "wrong" / "without-context")
     (made / "task.toml").write_text(_toml(task, truth), "utf-8")
     path.parent.mkdir(parents=True, exist_ok=True)
     sync_tree(made)
@@ -93,30 +95,30 @@ NOTHING = Packaged(condition="none", text="", tokens=0, snapshot=None, receipt=N
 """No earlier work."""
 
 
-def _write_solution(task: ExternalTask, workdir: Path, into: Path) -> list[str]:
-    """The files that the reference patch changes; what they are afterwards goes to `into`, unless it is none
-    that text files can say.
+def _write_fix(task: ExternalTask, patch: str, workdir: Path, into: Path) -> list[str]:
+    """The files that a patch against the base commit changes; what they are afterwards goes to `into`, unless
+    it is none that text files can say.
     """
-    if not task.patch:
+    if not patch:
         return []
     with predictor(workdir, task.prior_patch) as made:
         repo = made.scratch
         repo.load(made.base)
         try:
-            repo.apply(task.patch.encode())
+            repo.apply(patch.encode())
         except NotApplied:
-            # It may fit the benchmark's own tree and not this one: then there is no reference here.
+            # It may fit the benchmark's own tree and not this one: then there is no such fix here.
             return []
-        gold = repo.written()
-        truth = sorted(repo.changed(made.base, gold))
+        fixed = repo.written()
+        truth = sorted(repo.changed(made.base, fixed))
         files = {}
-        for path, letter in repo.changed(made.start, gold).items():
+        for path, letter in repo.changed(made.start, fixed).items():
             if letter == "D":
                 if path in truth:
                     return truth
                 continue
             try:
-                files[path] = repo.content(gold, path).decode("utf-8")
+                files[path] = repo.content(fixed, path).decode("utf-8")
             except UnicodeDecodeError:
                 return truth
     for path, text in files.items():
@@ -138,6 +140,7 @@ def _toml(task: ExternalTask, truth: list[str]) -> str:
         "reproduce": "git status --short && false",
         "ground_truth_files": [_glob(path) for path in truth],
         "canary": "no file of this task is hidden",
+        **({"needs": list(task.needs)} if task.needs else {}),
     }
     return dump_toml(
         {"version": "1.1", "metadata": {"cab": fields}, "agent": {"timeout_sec": AGENT_TIMEOUT_S}}

@@ -12,10 +12,10 @@ from typing import Any
 
 from rich.console import Console
 
-from orchestrator.analysis.conditions import OUTCOMES, Condition, Conditions, Outcome, Pair
+from orchestrator.analysis.conditions import OUTCOMES, Condition, Conditions, Flip, Outcome, Pair
 from orchestrator.analysis.differences import PASS_RATE, Difference
 from orchestrator.analysis.measures import Measure
-from orchestrator.external.results import Scorecard
+from orchestrator.external.results import Claim, Scorecard
 from orchestrator.external.scorecard import (
     claim_in_words,
     conditions_of,
@@ -98,11 +98,11 @@ def as_csv(card: Scorecard) -> str:
     card = enforced(card)
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
-    of_run = (card.benchmark, card.agent, card.model)
+    of_run = tuple(map(_told, (card.benchmark, card.agent, card.model)))
     head = ("claim", "partial", "benchmark", "agent", "model", *_RESULT)
     rows.writerow((*head, "carried", "outcome", "reason"))
     for result in card.results:
-        told = ["" if (value := getattr(result, name)) is None else value for name in _RESULT]
+        told = [_told(getattr(result, name)) for name in _RESULT]
         carried = ";".join(f"{group}={len(ids)}" for group, ids in sorted(result.carried.items()) if ids)
         said = result.verdict
         judged = (said.outcome, safe_line(said.reason)) if said else ("", "")
@@ -110,16 +110,25 @@ def as_csv(card: Scorecard) -> str:
     return text.getvalue()
 
 
+def _told(value: object) -> object:
+    return "" if value is None else safe_line(value) if isinstance(value, str) else value
+
+
 def as_markdown(card: Scorecard) -> str:
     """`report.md`: the claim, then the conditions, every two of them, and each task."""
     card = enforced(card)
     found = conditions_of(card)
-    text = [f"**{escaped(claim_in_words(card.claim))}**", "", f"# {escaped(_title(card))}", ""]
+    text = [_claim_in_markdown(card.claim), "", f"# {escaped(safe_line(_title(card)))}", ""]
     for title, columns, lines in (*_sections(found), _tasks(card, found)):
         if columns:
             text += [f"## {title}", "", markdown_table(columns)]
         text += [f"- {escaped(safe_line(line))}" for line in lines] + ([""] if lines else [])
     return "\n".join(text)
+
+
+def _claim_in_markdown(claim: Claim) -> str:
+    level, _, about = claim_in_words(claim).removeprefix("claim: ").partition(" – ")
+    return f"**Claim: `{level}`** – {escaped(safe_line(about))}"
 
 
 def _print(card: Scorecard, out: Console) -> None:
@@ -261,20 +270,33 @@ def _rates_in_words(pairs: Sequence[Pair]) -> list[str]:
     for pair in pairs:
         said.append(_sentence(pair, pair.resolved))
         for gained, word in ((True, "resolved more often by"), (False, "resolved less often by")):
-            if names := [flip.task for flip in pair.flips if flip.gained is gained]:
+            if names := [_flipped(flip) for flip in pair.flips if flip.gained is gained]:
                 said.append(f"{word} {pair.b} than by {pair.a}: {', '.join(names)}")
         if pair.only_a or pair.only_b:
             said.append(f"left out: {pair.only_a} tasks of {pair.a} alone, {pair.only_b} of {pair.b} alone")
     return said
 
 
+def _flipped(flip: Flip) -> str:
+    once = flip.runs_a == flip.runs_b == 1
+    return flip.task if once else f"{flip.task} ({flip.b}/{flip.runs_b} for {flip.a}/{flip.runs_a})"
+
+
 def _measures_in_words(pairs: Sequence[Pair]) -> list[str]:
-    return [_sentence(pair, other) for pair in pairs for other in pair.others]
+    """The differences that were found, and why there is no verdict on others."""
+    lines = [(pair, other) for pair in pairs for other in pair.others]
+    said = [_sentence(pair, it) for pair, it in lines if it.verdict in differing.DECIDED]
+    reasons = {f"no verdict on {NAMES[it.measure]}: {it.reason}": None for _, it in lines if _undecided(it)}
+    return [*said, *reasons]
+
+
+def _undecided(it: Difference) -> bool:
+    return it.verdict in ("too few shared tasks", "not measured")
 
 
 def _sentence(pair: Pair, it: Difference) -> str:
     said = differing.sentence(pair, it, pair.a, pair.b, NAMES)
-    return said if it.verdict in differing.NAMES_BOTH else f"{pair.b} beside {pair.a}: {said}"
+    return said if it.verdict in differing.DECIDED else f"{pair.b} beside {pair.a}: {said}"
 
 
 def _tasks(card: Scorecard, found: Conditions) -> _Section:

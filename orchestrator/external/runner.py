@@ -28,9 +28,12 @@ from orchestrator.external.stored import StoredRun
 from orchestrator.external.suites import load_suite
 from orchestrator.external.tasks import ExternalTask, load_tasks_json
 from orchestrator.external.work import Mode
+from orchestrator.plan.spec import EMBEDDED
 from orchestrator.plan.task import load_task
 
 Progress = Callable[[str], None]
+
+FOLLOWS_CONTEXT = f"{EMBEDDED}follows-context"
 
 
 @dataclass(frozen=True)
@@ -165,6 +168,19 @@ def _check(request: RunRequest) -> None:
         request.harness.check(request.tasks)
     if isinstance(request.agent, CliAgent):
         request.agent.check()
+        if request.agent.model == FOLLOWS_CONTEXT:
+            _check_decided(request.tasks)
+
+
+def _check_decided(tasks: tuple[ExternalTask, ...]) -> None:
+    """Raises InputError where what a prompt carries decides nothing about a task."""
+    undecided = [task.instance_id for task in tasks if not task.needs]
+    if undecided:
+        raise InputError(
+            f"list nothing that they need of earlier work: {', '.join(undecided)}",
+            place=f"--model {FOLLOWS_CONTEXT}",
+            mend="take --suite continuation, or another model",
+        )
 
 
 def _write_prompts(

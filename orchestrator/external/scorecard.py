@@ -42,19 +42,19 @@ def enforced(card: Scorecard) -> Scorecard:
     if claim.level != "harness_evaluated":
         results = tuple(result.model_copy(update={"verdict": None}) for result in card.results)
         return card.model_copy(update={"claim": _with(claim, partial=False), "results": results})
-    missing = sum(attempt.outcome in (None, "incomplete") for attempt in _attempts(card))
+    missing = sum(attempt.outcome in (None, "incomplete") for attempt in attempts_of(card))
     return card.model_copy(update={"claim": _with(claim, partial=claim.partial or missing > 0)})
 
 
 def conditions_of(card: Scorecard) -> Conditions:
     """The conditions of a run beside each other, as far as its claim allows."""
     card = enforced(card)
-    attempts, level = _attempts(card), card.claim.level
+    attempts, level = attempts_of(card), card.claim.level
     if level == "harness_evaluated":
         found = of_conditions(attempts, card.conditions)
         partial = card.claim.partial and found.withheld is None
         return of_conditions(attempts, card.conditions, withheld=_PARTIAL) if partial else found
-    withheld = f"claim {level}: {ABOUT[level]}"
+    withheld = f"the claim is {level}"
     if level == "dry_run_pipeline_only":
         attempts = [
             replace(attempt, values={name: attempt.values[name] for name in _OF_PROMPTS})
@@ -79,14 +79,14 @@ def claim_in_words(claim: Claim) -> str:
 
 
 def scorecard_bytes(card: Scorecard) -> bytes:
-    """`scorecard.json`: the claim first, then what was run, then a line for each result."""
+    """`scorecard.json`: the claim first, then what was run, then a line for each result. In ASCII: a terminal
+    obeys some characters that JSON leaves as they are.
+    """
     stored = enforced(card).model_dump(mode="json")
     results = stored.pop("results")
     head = {name: stored.pop(name) for name in ("v", "claim")} | stored
-    lines = ",\n".join(f"  {json.dumps(result, ensure_ascii=False)}" for result in results)
-    told = "".join(
-        f" {json.dumps(name)}: {json.dumps(it, ensure_ascii=False)},\n" for name, it in head.items()
-    )
+    lines = ",\n".join(f"  {json.dumps(result)}" for result in results)
+    told = "".join(f" {json.dumps(name)}: {json.dumps(it)},\n" for name, it in head.items())
     return f'{{\n{told} "results": [\n{lines}\n ]\n}}\n'.encode()
 
 
@@ -126,27 +126,33 @@ def _with(claim: Claim, *, partial: bool) -> Claim:
     return claim.model_copy(update={"partial": partial})
 
 
-def _attempts(card: Scorecard) -> list[Attempt]:
-    """Every task under every condition as often as it was to be run; what has no result yet lacks all."""
+def attempts_of(card: Scorecard) -> list[Attempt]:
+    """Every task under every condition as often as it was to be run; what has no result yet lacks all. None
+    is judged below `harness_evaluated`.
+    """
+    judged = card.claim.level == "harness_evaluated"
     known = {(it.instance_id, it.condition, it.run): it for it in card.results}
     found = []
     for task in tasks_of(card):
         for condition in card.conditions:
             for run in range(1, card.runs + 1):
                 result = known.get((task, condition, run))
-                found.append(_attempt(result) if result else Attempt(task, condition, run, None, _NOTHING))
+                found.append(
+                    _attempt(result, judged) if result else Attempt(task, condition, run, None, _NOTHING)
+                )
     return found
 
 
 _NOTHING: Mapping[str, float | None] = dict.fromkeys(MEASURES)
 
 
-def _attempt(result: TaskResult) -> Attempt:
+def _attempt(result: TaskResult, judged: bool) -> Attempt:
+    verdict = result.verdict if judged else None
     return Attempt(
         task=result.instance_id,
         condition=result.condition,
         run=result.run,
-        outcome=None if result.verdict is None else result.verdict.outcome,
+        outcome=None if verdict is None else verdict.outcome,
         values={name: getattr(result, name) for name in MEASURES},
         cell_id=result.cell_id,
     )

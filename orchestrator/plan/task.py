@@ -58,7 +58,8 @@ class CabFields(_Table):
     Of a task that is not `graded` cab's verifier runs no tests: somebody else judges the work. It has no
     hidden files, and need not tell what a solution changes.
     `canary` stands in every hidden file; `hidden_literals` are values of the hidden tests that no honest
-    solution needs. `ref_tokens` and `ref_active_s` (seconds) are the par of the cost terms; absent until
+    solution needs. `needs` are phrases of the earlier work without which `embedded/follows-context` makes the
+    first wrong fix. `ref_tokens` and `ref_active_s` (seconds) are the par of the cost terms; absent until
     measured.
     """
 
@@ -75,6 +76,7 @@ class CabFields(_Table):
     refusal: RefusalRule = RefusalRule()
     canary: str = Field(min_length=16)
     hidden_literals: list[str] = Field(default_factory=list)
+    needs: list[Annotated[str, Field(min_length=1)]] = Field(default_factory=list)
     ref_tokens: int | None = Field(default=None, ge=1)
     ref_active_s: Seconds | None = None
 

@@ -79,7 +79,10 @@ def _shared(of: Comparison) -> str:
     if of.units != of.tasks:
         said[0] += f" in {plural(of.units, 'unit')} that both attempted"
     said.append(f"runs of each: A {from_to(of.runs_a)}, B {from_to(of.runs_b)}")
-    said.append(f"lost to infra errors: A {of.infra_a}, B {of.infra_b}")
+    lost = of.infra_a - of.unjudged_a, of.infra_b - of.unjudged_b
+    said.append(f"lost to infra errors: A {lost[0]}, B {lost[1]}")
+    if of.unjudged_a or of.unjudged_b:
+        said.append(f"without a verdict: A {of.unjudged_a}, B {of.unjudged_b}")
     if of.only_a or of.only_b:
         said.append(f"left out: {of.only_a} that A alone attempted, {of.only_b} that B alone did")
     return "; ".join(said)

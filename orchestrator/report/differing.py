@@ -26,7 +26,7 @@ NAMES = {
 }
 """What measures are called."""
 COLOURS: dict[Verdict, str] = {"better": "green", "worse": "red", "too many lost cells": "yellow"}
-NAMES_BOTH: tuple[Verdict, ...] = ("better", "worse", "higher", "lower")
+DECIDED: tuple[Verdict, ...] = ("better", "worse", "higher", "lower")
 """Verdicts whose sentence names both sides."""
 _LARGE = ("prompt_tokens", "input_tokens", "patch_bytes", "elapsed_s")
 """Measures of which thousandths say nothing."""
@@ -38,9 +38,13 @@ def sentence(of: Shared, it: Difference, a: str, b: str, names: Mapping[str, str
     name = names[it.measure]
     match it.verdict:
         case "better" | "worse" | "higher" | "lower":
-            how = it.method if it.method != SWAP else f"{it.method} with paired bootstrap"
+            how = (
+                f"{it.method} with paired bootstrap"
+                if it.method == SWAP and it.low is not None
+                else it.method
+            )
             return (
-                f"{b} is {it.verdict} than {a} in {name}: {change(it, it.value)} {between(it)} "
+                f"{b} is {it.verdict} than {a} in {name}: {change(it, it.value)} {_spread(it)} "
                 f"({how}, {plural(of.tasks, 'task')}, p {p_value(it.p_adjusted)} after Holm)"
             )
         case "no detectable difference":
@@ -51,9 +55,7 @@ def sentence(of: Shared, it: Difference, a: str, b: str, names: Mapping[str, str
 def _takes(of: Shared, it: Difference) -> str:
     """What it would take to see one."""
     if it.needed is None:
-        if it.reason == ALL_ALIKE and it.value == 0:
-            return "the same on every task"
-        return f"{change(it, it.value)} {between(it)}"
+        return f"{change(it, it.value)} {_spread(it)}"
     least = change(it, it.needed.detectable).lstrip("+")
     said = f"{plural(of.tasks, 'task')} at as many runs show {least} or more with a chance of {_CHANCE}"
     if it.needed.tasks is None:
@@ -99,6 +101,10 @@ def between(it: Difference) -> str:
         return f"[{it.low:.2f}, {it.high:.2f}]"
     digits = 1 if it.measure in _LARGE else 2
     return f"[{it.low:+.{digits}f}, {it.high:+.{digits}f}]"
+
+
+def _spread(it: Difference) -> str:
+    return "on every task" if it.reason == ALL_ALIKE else between(it)
 
 
 def p_value(value: float | None) -> str:

@@ -169,9 +169,11 @@ def _spent(lines: Sequence[Line], by: By) -> list[Column]:
         Column("void", _cells(lines, lambda it: count(it.void)), worth=6),
         Column("findings", _cells(lines, lambda it: count(it.findings)), worth=1),
         Column("refused", _cells(lines, _refused), worth=5),
-        Column("infra", _cells(lines, lambda it: count(it.infra)), worth=8),
+        Column("infra", _cells(lines, lambda it: count(it.infra - it.unjudged)), worth=8),
         Column("not run", _cells(lines, lambda it: count(it.not_run + it.skipped)), worth=6),
     ]
+    if any(line.unjudged for line in lines):
+        columns.append(Column("no verdict", _cells(lines, lambda it: count(it.unjudged)), worth=10))
     return columns
 
 
@@ -235,6 +237,8 @@ def notes(table: Table, shown: Iterable[tuple[str, Sequence[str]]]) -> list[str]
         none = f"; {NOT_MEASURED}: no cell was attempted"
         attempted = all(line.coverage is not None for line in table.lines)
         found.append(f"if lost: with all infra cells as failed, and as passed{'' if attempted else none}")
+    if "no verdict" in names:
+        found.append("no verdict: cells that wait for one; while any does, none under a condition counts")
     if "± run" in names:
         found.append(
             "± run: standard deviation of pass from run to run; mixed: passed in some runs, not in others"

@@ -52,6 +52,7 @@ def test_comment_lines_are_passed_over():
         ("2026-01-05", "2026-02-30", "line 2: 2026-02-30 is no date"),
         ("2026-01-05 Coffee", "  Assets:Cash  1", "line 2: a posting without an entry"),
     ],
+    ids=["balance", "one posting", "two left out", "comma", "account", "date", "no entry"],
 )
 def test_wrong_journals(old, new, message):
     with pytest.raises(JournalError, match=f"^{message}"):
