@@ -75,7 +75,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("results", type=Path, nargs="*", default=[RESULTS])
     options = parser.parse_args()
-    program = os.environ.get("CAB_TEST_CHROMIUM") or shutil.which("chromium")
+    program = (
+        os.environ.get("CAB_TEST_CHROMIUM")
+        or shutil.which("chromium-headless-shell")
+        or shutil.which("chromium")
+    )
     if program is None:
         sys.exit("no chromium: run `make browser`")
     IMAGES.mkdir(exist_ok=True)

@@ -82,6 +82,7 @@ class Cell:
     wall_s: float | None
     active_s: float | None
     model_s: float | None
+    findings: int | None
     blast: float | None
     record_sha256: str
     row: Row
@@ -96,7 +97,7 @@ _COLUMNS = (
     *("run", "outcome", "claim", "methodology_version", "passed", "composite", "composite_bounds"),
     *("composite_published", "total_tokens", "cost_usd", "wall_clock_ms", "container_active_ms"),
     *("model_call_ms", "blast_radius_agent", "refusal", "integrity", "void", "task_content_hash"),
-    "record_sha256",
+    *("integrity_findings", "record_sha256"),
 )
 
 
@@ -158,6 +159,7 @@ def _cell(row: dict[str, Any], contents: set[str]) -> Cell:
         refusal=row["refusal"],
         integrity=row["integrity"],
         void=row["void"],
+        findings=row["integrity_findings"],
         cost_usd=row["cost_usd"],
         wall_s=_seconds(row["wall_clock_ms"]),
         active_s=_seconds(row["container_active_ms"]),

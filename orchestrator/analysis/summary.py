@@ -70,8 +70,8 @@ class Line:
     `composite_bounds` the same of the composite. `pass_at_k` and `pass_hat_k` go as far as every unit has
     counted runs. `run_sd` is the standard deviation of the pass rate from one run of everything to the next,
     None where a unit has a single run; `mixed` units passed in some runs and not in others. `tokens` and
-    `usd` are sums over counted cells, failed ones too, and None where one is not known. `void` cells have a
-    severe integrity finding, `unread` ones could not be read for findings.
+    `usd` are sums over counted cells, failed ones too, and None where one is not known; so are `findings`, of
+    integrity. `void` cells have a severe one, `unread` ones could not be read for findings.
     """
 
     name: str
@@ -107,6 +107,7 @@ class Line:
     usd: float | None
     infra_tokens: int | None
     void: int
+    findings: int | None
     unread: int
     refusals: Refusals
     cli_versions: tuple[str, ...]
@@ -293,6 +294,7 @@ def _line(group: Group, units: Mapping[Key, Unit], shared: set[Key] | None, dime
         usd=_sum(counted, "usd"),
         infra_tokens=group.infra_tokens,
         void=sum(unit.void for unit in counted),
+        findings=None if (findings := _sum(counted, "findings")) is None else round(findings),
         unread=sum(unit.unread for unit in counted),
         refusals=Refusals(*(sum(unit.refusals[score] for unit in counted) for score in range(3))),
         cli_versions=_sorted(unit.cli_versions for unit in everything),

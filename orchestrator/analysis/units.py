@@ -27,6 +27,7 @@ VALUES: Mapping[str, Callable[[Cell], float | None]] = {
     "active_s": lambda cell: cell.active_s,
     "model_s": lambda cell: cell.model_s,
     "blast": lambda cell: cell.blast,
+    "findings": lambda cell: cell.findings,
 }
 """What is averaged and compared, by cell; times in seconds, `usd` in US dollars."""
 

@@ -1,17 +1,23 @@
 """The `cab` command. Each verb group is a module of its own, imported only when it is called.
 
 Exit codes: 0 all went well; 1 some cell ended in infra_error or verify_error, some image was not built, or a
-gate failed; 2 bad input or something is missing on the machine; 130 interrupted.
+gate failed; 2 bad input or something is missing on the machine; 130 interrupted; 141, by SIGPIPE and without
+a word, where the reader of the output is gone, as after `| head`.
 """
 
 from __future__ import annotations
 
 import importlib
 import keyword
+import os
+import select
 import signal
+import stat
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -53,8 +59,28 @@ def _commands() -> dict[str, tuple[str, str]]:
     return {IN_IMAGES: COMMANDS[IN_IMAGES]} if IMAGE_FILE.is_file() else COMMANDS
 
 
+class ClosedPipe(Exception):
+    """A BrokenPipeError on its way past click, which would end with 1 and not say why."""
+
+
+@contextmanager
+def _past_click() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise ClosedPipe from error
+
+
 class LazyGroup(Group):
     """A group whose commands are imported when called, so that `cab --help` costs no heavy import."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        with _past_click():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _past_click():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -86,7 +112,48 @@ def cab() -> None:
 
 
 def main(args: list[str] | None = None) -> NoReturn:
-    """The entry point: a CabError becomes one line on stderr and its exit code, never a traceback."""
+    """The entry point. Where the reader of the output is gone, cab ends as most programs do: by SIGPIPE."""
+    pipes = [number for number in (1, 2) if _is_pipe(number)]
+    try:
+        try:
+            _main(args)
+        finally:
+            if sys.stdout is not None:
+                # What is left would else be written when nothing can be made of its fault any more.
+                sys.stdout.flush()
+    except (BrokenPipeError, ClosedPipe) as error:
+        _end_of(error, pipes)
+    except SystemExit as end:
+        # rich makes an end with 1 of it, as if some cell had not ended well.
+        if isinstance(end.__context__, BrokenPipeError):
+            _end_of(end.__context__, pipes)
+        raise
+
+
+def _is_pipe(number: int) -> bool:
+    try:
+        mode = os.fstat(number).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+def _end_of(error: BrokenPipeError | ClosedPipe, pipes: Sequence[int]) -> NoReturn:
+    """End by SIGPIPE, which Python turns into `error`; raise that where it came of another pipe or socket."""
+    watch = select.poll()
+    for number in pipes:
+        watch.register(number, 0)
+    # rich puts /dev/null in the place of one whose reader is gone.
+    if not watch.poll(0) and all(map(_is_pipe, pipes)):
+        raise error
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGPIPE)
+    # PID 1 of a container outlives it.
+    os._exit(128 + signal.SIGPIPE)
+
+
+def _main(args: list[str] | None) -> NoReturn:
+    """Run a command: a CabError becomes one line on stderr and its exit code, never a traceback."""
     # SIGTERM unwinds as Ctrl-C does; while cells run, both have a gentler meaning (report/live.py).
     interrupted = _Interrupted()
     for number in (signal.SIGINT, signal.SIGTERM):

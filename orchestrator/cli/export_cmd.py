@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
+from orchestrator.cli._bar import bar
 from orchestrator.cli.options import Group, json_option, results_option
 
 if TYPE_CHECKING:
+    from orchestrator.export.cells import Seen
     from orchestrator.store.cells import CellStore
     from orchestrator.store.column import Column
 
 _Command = Callable[..., Any]
+S = TypeVar("S", bound="Seen")
+_STDOUT = Path("-")
 
 
 @click.group(cls=Group)
@@ -52,6 +57,16 @@ def _stores(sweeps: tuple[str, ...], results: Path) -> list[CellStore]:
     return chosen_sweeps(sweeps or [newest_sweep(results)], results)
 
 
+@contextmanager
+def _counted(
+    kind: Callable[[Callable[[int], None]], S], stores: Sequence[CellStore], output: Path | None
+) -> Iterator[S]:
+    """What counts the cells of `stores` on their way to `output`, with a bar in a terminal."""
+    of = sum(len(store.finished()) for store in stores)
+    with bar("export", stdout=output == _STDOUT) as progress:
+        yield kind(lambda done: progress(done, of))
+
+
 def _columns(without: tuple[str, ...]) -> tuple[Column, ...]:
     from orchestrator.errors import InputError
     from orchestrator.nearest import nearest
@@ -74,12 +89,13 @@ def _table(
     """Write a table of text, and beside it what its columns are."""
     from orchestrator.export import tables
     from orchestrator.export.cells import Seen, cells_of
-    from orchestrator.export.writing import STDOUT, write_chunks
+    from orchestrator.export.writing import write_chunks
 
-    columns, seen = _columns(without), Seen()
-    rows = tables.rows_of(seen.through(cells_of(_stores(sweeps, results))), columns)
-    write_chunks(output, tables.csv(rows, columns) if form == "csv" else tables.jsonl(rows, columns))
-    if output != STDOUT:
+    columns, stores = _columns(without), _stores(sweeps, results)
+    with _counted(Seen, stores, output) as seen:
+        rows = tables.rows_of(seen.through(cells_of(stores)), columns)
+        write_chunks(output, tables.csv(rows, columns) if form == "csv" else tables.jsonl(rows, columns))
+    if output != _STDOUT:
         write_chunks(output.with_name(f"{output.name}.columns.json"), [tables.facts(columns)])
     click.echo(str(seen), err=True)
 
@@ -94,9 +110,9 @@ def parquet(sweeps: tuple[str, ...], output: Path, without: tuple[str, ...], res
     from orchestrator.export.cells import Seen, cells_of
     from orchestrator.export.tables import rows_of, write_parquet
 
-    columns, seen = _columns(without), Seen()
-    cells = seen.through(cells_of(_stores(sweeps, results)))
-    write_parquet(output, rows_of(cells, columns), columns)
+    columns, stores = _columns(without), _stores(sweeps, results)
+    with _counted(Seen, stores, output) as seen:
+        write_parquet(output, rows_of(seen.through(cells_of(stores)), columns), columns)
     click.echo(str(seen), err=True)
 
 
@@ -126,10 +142,14 @@ def jsonl(sweeps: tuple[str, ...], output: Path, without: tuple[str, ...], resul
 @results_option
 def junit(sweeps: tuple[str, ...], output: Path, results: Path) -> None:
     """One test case a cell, as JUnit XML. Cells that did not run are skipped tests."""
+    from orchestrator.export.junit import Written
     from orchestrator.export.junit import junit as report
     from orchestrator.export.writing import write_chunks
 
-    write_chunks(output, report(_stores(sweeps, results)))
+    stores = _stores(sweeps, results)
+    with _counted(Written, stores, output) as written:
+        write_chunks(output, report(stores, written))
+    click.echo(str(written), err=True)
 
 
 @export.command()
@@ -139,12 +159,13 @@ def junit(sweeps: tuple[str, ...], output: Path, results: Path) -> None:
 def atif(sweeps: tuple[str, ...], output: Path, results: Path) -> None:
     """One trajectory a cell, in Harbor's Agent Trajectory Interchange Format. It holds what was said."""
     from orchestrator.export.atif import write_trajectories
-    from orchestrator.export.cells import cells_of
+    from orchestrator.export.cells import Seen, cells_of
     from orchestrator.export.writing import new_directory
     from orchestrator.report.text import plural
 
-    with new_directory(output) as root:
-        written, without = write_trajectories(cells_of(_stores(sweeps, results)), root)
+    stores = _stores(sweeps, results)
+    with _counted(Seen, stores, output) as seen, new_directory(output) as root:
+        written, without = write_trajectories(seen.through(cells_of(stores)), root)
     none = f"; {plural(without, 'cell')} without a recorded answer" if without else ""
     click.echo(f"{written} trajector{'y' if written == 1 else 'ies'}{none}", err=True)
 
@@ -156,9 +177,9 @@ def atif(sweeps: tuple[str, ...], output: Path, results: Path) -> None:
 @results_option
 def otlp(sweeps: tuple[str, ...], output: Path | None, sends: bool, results: Path) -> None:
     """The spans of each cell, as one line of OTLP/JSON for a collector's file receiver, or to a collector."""
-    from orchestrator.export.cells import cells_of
+    from orchestrator.export.cells import Seen, cells_of
+    from orchestrator.export.otlp import Written, send
     from orchestrator.export.otlp import otlp as lines
-    from orchestrator.export.otlp import send
     from orchestrator.export.writing import write_chunks
     from orchestrator.report.text import plural
 
@@ -166,9 +187,13 @@ def otlp(sweeps: tuple[str, ...], output: Path | None, sends: bool, results: Pat
         raise click.UsageError("give --output, --send, or both", click.get_current_context())
     stores = _stores(sweeps, results)
     if output is not None:
-        write_chunks(output, lines(cells_of(stores)))
+        with _counted(Written, stores, output) as written:
+            write_chunks(output, lines(cells_of(stores), written))
+        click.echo(str(written), err=True)
     if sends:
-        click.echo(f"{plural(send(cells_of(stores)), 'span')} sent", err=True)
+        with _counted(Seen, stores, None) as seen:
+            sent = send(seen.through(cells_of(stores)))
+        click.echo(f"{plural(sent, 'span')} sent", err=True)
 
 
 @export.command()
@@ -204,7 +229,8 @@ def dataset(
     stores, columns = _stores(sweeps, results), _columns(without)
     check = Check.of_this_machine([store.root for store in stores], allow)
     publication = Publication(title or f"cab: {', '.join(store.sweep_id for store in stores)}", licence)
-    parts = write_dataset(stores, output, columns, publication, check)
+    with bar("export") as progress:
+        parts = write_dataset(stores, output, columns, publication, check, progress)
     for part, count in parts.items():
         click.echo(f"{part.name}: {plural(count, 'cell')}", err=True)
 

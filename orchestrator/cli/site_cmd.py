@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from orchestrator.cli._bar import bar
 from orchestrator.cli.options import Group, results_option
 
 if TYPE_CHECKING:
-    from orchestrator.site.build import Built, Progress
+    from orchestrator.site.build import Built
 
 SITE = Path("site")
 
@@ -85,23 +85,8 @@ def _build(
 ) -> Built:
     from orchestrator.site.build import build as build_site
 
-    with _progress() as progress:
+    with bar("site") as progress:
         return build_site(directories, out, base_url=base_url, snapshot=snapshot, progress=progress)
-
-
-@contextmanager
-def _progress() -> Iterator[Progress]:
-    """A bar in a terminal; nothing elsewhere."""
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    from orchestrator.report.text import console
-
-    columns = (TextColumn("site"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    out = console(stderr=True)
-    with Bar(*columns, console=out, transient=True, disable=not out.is_terminal) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda done, of: bar.update(task, completed=done, total=of)
 
 
 def _said(built: Built) -> str:

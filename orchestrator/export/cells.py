@@ -98,9 +98,13 @@ def cells_of(stores: Sequence[CellStore], keep: Callable[[IndexEntry], bool] = e
 
 
 class Seen:
-    """Counts the cells that pass through, for the line that says what was exported."""
+    """Counts the cells that pass through, for the line that says what was exported.
 
-    def __init__(self) -> None:
+    `tell` is called with their number after each.
+    """
+
+    def __init__(self, tell: Callable[[int], None] = lambda _: None) -> None:
+        self._tell = tell
         self._claims: Counter[str] = Counter()
         self._versions: set[str] = set()
 
@@ -109,13 +113,17 @@ class Seen:
             self._claims[cell.entry.claim] += 1
             self._versions.add(cell.entry.methodology_version)
             yield cell
+            self._tell(self.cells)
+
+    @property
+    def cells(self) -> int:
+        return self._claims.total()
 
     def __str__(self) -> str:
         claims = ", ".join(f"{count} {claim}" for claim, count in sorted(self._claims.items()))
         versions = " and ".join(sorted(self._versions))
-        total = self._claims.total()
-        line = f"{total} cell{'' if total == 1 else 's'}"
-        if not total:
+        line = f"{self.cells} cell{'' if self.cells == 1 else 's'}"
+        if not self.cells:
             return line
         line += f" ({claims}; methodology {versions})"
         apart = [

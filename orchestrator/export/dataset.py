@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,8 +78,11 @@ def write_dataset(
     columns: Sequence[Column],
     publication: Publication,
     check: Check,
+    progress: Callable[[int, int], None] = lambda *_: None,
 ) -> dict[Part, int]:
     """Write the dataset of chosen sweeps to a new directory; how many cells each part has.
+
+    `progress` is told the rows written and read again so far, and how many there are in all.
 
     Raises InputError where there is no cell, where something would be told that must not be, or where
     `directory` holds something already; nothing is left there then.
@@ -92,21 +95,41 @@ def write_dataset(
             claims.setdefault(Part.of(entry), Counter())[entry.claim] += 1
     if not parts:
         raise InputError("no cell is finished in these sweeps", mend="see `cab sweep status`")
+    # Each cell is written, and its rows in both files are read again; Parquet's metadata is one more.
+    steps = _Steps(3 * parts.total() + len(parts), progress)
     with new_directory(directory) as root:
         (root / "data").mkdir()
         for part in parts:
-            _write_part(root / "data" / part.name, part, stores, columns)
+            _write_part(root / "data" / part.name, part, stores, columns, steps)
         (root / "columns.md").write_text(markdown(columns), "utf-8")
         (root / "columns.json").write_bytes(tables.facts(columns))
         provenance = json.dumps(_provenance(stores), indent=1, ensure_ascii=False, allow_nan=False)
         (root / "provenance.json").write_text(provenance + "\n", "utf-8")
         (root / CARD).write_text(_card(publication, claims, stores, columns), "utf-8")
         (root / SUMS).write_text("".join(_sums(root)), "utf-8")
-        _refuse(leak for path in _files(root) for leak in check.file(path, str(path.relative_to(root))))
+        _refuse(leak for path in _files(root) for leak in _read_again(path, root, check, steps))
     return {part: parts[part] for part in sorted(parts, key=lambda part: part.rank)}
 
 
-def _write_part(stem: Path, part: Part, stores: Sequence[CellStore], columns: Sequence[Column]) -> None:
+class _Steps:
+    """Counts what is done of a known amount of work."""
+
+    def __init__(self, of: int, progress: Callable[[int, int], None]) -> None:
+        self._done, self._of, self._progress = 0, of, progress
+
+    def one(self) -> None:
+        self._done += 1
+        self._progress(self._done, self._of)
+
+
+def _read_again(path: Path, root: Path, check: Check, steps: _Steps) -> Iterator[Leak]:
+    row = steps.one if path.parent.name == "data" else None
+    return check.file(path, str(path.relative_to(root)), row)
+
+
+def _write_part(
+    stem: Path, part: Part, stores: Sequence[CellStore], columns: Sequence[Column], steps: _Steps
+) -> None:
     """The two files of a part, of which each record is read once."""
     cells = cells_of(stores, lambda entry: Part.of(entry) == part)
     with Path(f"{stem}.jsonl").open("wb") as file:
@@ -115,6 +138,7 @@ def _write_part(stem: Path, part: Part, stores: Sequence[CellStore], columns: Se
             for row in tables.rows_of(cells, columns):
                 file.write(tables.json_line(row))
                 yield row
+                steps.one()
 
         tables.write_parquet(Path(f"{stem}.parquet"), written(), columns)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import fsum
 from xml.sax.saxutils import escape, quoteattr
 
-from orchestrator.export.cells import Cell, cells_of
+from orchestrator.export.cells import Cell, Seen, cells_of
 from orchestrator.run.outcome import TABLE, with_cause
 from orchestrator.store.cells import CellStore
 from orchestrator.store.preflight import incompatible_cells
@@ -56,14 +56,26 @@ class Suite:
         return sum(case.problem is not None and case.problem.kind == kind for case in self.cases)
 
 
-def junit(stores: Sequence[CellStore]) -> Iterator[bytes]:
+class Written(Seen):
+    """Counts the finished cells of a report, and those in it that did not run."""
+
+    not_run = 0
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}; {self.not_run} not run" if self.not_run else super().__str__()
+
+
+def junit(stores: Sequence[CellStore], written: Written) -> Iterator[bytes]:
     """The report of chosen sweeps, piece by piece. One sweep's cases are in memory at a time."""
-    yield from document(suite for store in stores for suite in _of_store(store))
+    yield from document(suite for store in stores for suite in _of_store(store, written))
 
 
-def _of_store(store: CellStore) -> list[Suite]:
-    sweep = store.sweep()
-    return suites_of(sweep, cells_of([store]), (*sweep.skipped, *incompatible_cells(store)))
+def _of_store(store: CellStore, written: Written) -> list[Suite]:
+    sweep, before = store.sweep(), written.cells
+    skipped = (*sweep.skipped, *incompatible_cells(store))
+    suites = suites_of(sweep, written.through(cells_of([store])), skipped)
+    written.not_run += sum(len(suite.cases) for suite in suites) - (written.cells - before)
+    return suites
 
 
 def document(suites: Iterable[Suite]) -> Iterator[bytes]:

@@ -12,7 +12,7 @@ import json
 import os
 import platform
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,8 @@ _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGN
 _HOMES = rf"(?:/home|/Users|[A-Za-z]:[\\/]+Users)[\\/]+(?!{re.escape(HOME.rpartition('/')[2])}\b)[\w.-]+"
 _IPV4 = r"(?<![\w.-])(?:\d{1,3}\.){3}\d{1,3}(?![\w-]|\.\d)"
 _IPV6 = r"(?<![\w:.])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![\w:]|\.\d)"
+_IN_WORD = r"[^\W_]"
+"""A letter or digit: next to a name it makes another word, which `_` and `-` only join to it."""
 _SHOWN_OF_KEY = 6
 _REMEMBERED = 200_000
 """Texts that are not looked at twice: most rows hold the same ones."""
@@ -70,7 +72,7 @@ class Check:
             "a_key": "|".join(KEYS),
             "a_path_of_this_machine": rf"(?<![\w.-])(?:{'|'.join(known)})(?![\w.-])" if known else "",
             "a_home_directory": _HOMES,
-            "a_host_or_user_name": rf"(?<![\w-])(?i:{'|'.join(people)})(?![\w-])" if people else "",
+            "a_host_or_user_name": rf"(?<!{_IN_WORD})(?i:{'|'.join(people)})(?!{_IN_WORD})" if people else "",
             "an_address": f"{_IPV4}|{_IPV6}",
         }
         self._rules = re.compile("|".join(f"(?P<{name}>{rule})" for name, rule in rules.items() if rule))
@@ -106,8 +108,11 @@ class Check:
             self._clean.add(text)
         return found
 
-    def file(self, path: Path, name: str) -> Iterator[Leak]:
-        """What is found in a file, called `name` in the publication. Of Parquet every value is read."""
+    def file(self, path: Path, name: str, each: Callable[[], None] | None = None) -> Iterator[Leak]:
+        """What is found in a file, called `name` in the publication. Of Parquet every value is read.
+
+        `each` is called after every line or row.
+        """
         lines = _parquet_lines(path) if path.suffix == ".parquet" else _lines(path)
         for number, line in enumerate(lines, 1):
             place = f"{name}:{number}"
@@ -116,6 +121,8 @@ class Check:
             for column, text in _texts(_parsed(line)):
                 where = f"{place}, column {column}" if column else place
                 yield from (Leak(what, told, where) for what, told in self.text(text))
+            if each is not None:
+                each()
 
 
 def _parsed(text: str) -> Any:

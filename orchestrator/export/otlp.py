@@ -20,7 +20,8 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
 from orchestrator.errors import EnvironmentFault, StoreError
-from orchestrator.export.cells import Cell
+from orchestrator.export.cells import Cell, Seen
+from orchestrator.report.text import plural
 from orchestrator.store.files import store_errors
 from orchestrator.trace.otlp import wanted
 from orchestrator.trace.spans import Kind
@@ -32,13 +33,26 @@ _NOT_REMOTE = 0x100
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 
 
-def otlp(cells: Iterable[Cell]) -> Iterator[bytes]:
+class Written(Seen):
+    """Counts the cells that were looked at, and the spans that they have."""
+
+    spans = without = 0
+
+    def __str__(self) -> str:
+        none = f"; {self.without} without spans" if self.without else ""
+        return f"{plural(self.spans, 'span')} of {super().__str__()}{none}"
+
+
+def otlp(cells: Iterable[Cell], written: Written) -> Iterator[bytes]:
     """One line of OTLP/JSON for each cell that has spans. Raises StoreError for a damaged file of spans.
 
     The same as the SDK sends, which a test holds; written without it, since it takes many times as long.
     """
-    for cell in cells:
-        if spans := [_json(data, place) for data, place in _stored(cell)]:
+    for cell in written.through(cells):
+        spans = [_json(data, place) for data, place in _stored(cell)]
+        written.spans += len(spans)
+        written.without += not spans
+        if spans:
             about = _about(cell)
             scope = {"name": "cab", "version": about["service.version"]}
             scopes = [{"scope": scope, "spans": spans}]

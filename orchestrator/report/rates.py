@@ -131,7 +131,7 @@ def _rates(lines: Sequence[Line], by: By, *, bars: bool) -> list[Column]:
         columns.append(Column("", _cells(lines, _bar), worth=2, right=False, styles=["cyan"] * len(lines)))
     columns.append(Column("95 %", _cells(lines, lambda it: _interval(it.pass_rate))))
     if lost:
-        columns.append(Column("if lost", _cells(lines, lambda it: bounds(*it.censored)), worth=8))
+        columns.append(Column("if lost", _cells(lines, _if_lost), worth=8))
     if most > 1:
         columns += [
             Column(f"pass@{most}", _cells(lines, lambda it: number(it.pass_at_k.get(most))), worth=4),
@@ -166,6 +166,7 @@ def _spent(lines: Sequence[Line], by: By) -> list[Column]:
         Column("model s", _cells(lines, lambda it: _seconds(it.model_s)), worth=4),
         Column("blast", _cells(lines, lambda it: number(it.blast.value)), worth=5),
         Column("void", _cells(lines, lambda it: count(it.void)), worth=6),
+        Column("findings", _cells(lines, lambda it: count(it.findings)), worth=1),
         Column("refused", _cells(lines, _refused), worth=5),
         Column("infra", _cells(lines, lambda it: count(it.infra)), worth=8),
         Column("not run", _cells(lines, lambda it: count(it.not_run + it.skipped)), worth=6),
@@ -208,6 +209,10 @@ def _composite(line: Line) -> str:
     return bounded(line.composite.value, line.composite_bounds if line.counted else None)
 
 
+def _if_lost(line: Line) -> str:
+    return NOT_MEASURED if line.coverage is None else bounds(*line.censored)
+
+
 def _per_pass(of: Measure, show: Callable[[float | None], str]) -> str:
     return NO_PASS if of.reason == NOTHING_PASSED else show(of.value)
 
@@ -230,7 +235,9 @@ def notes(table: Table, shown: Iterable[tuple[str, Sequence[str]]]) -> list[str]
         found.append(f"95 % intervals of pass: {', '.join(methods)}{rest}")
     names = {name for name, _ in shown}
     if "if lost" in names:
-        found.append("if lost: with all infra cells as failed, and as passed")
+        none = f"; {NOT_MEASURED}: no cell was attempted"
+        attempted = all(line.coverage is not None for line in table.lines)
+        found.append(f"if lost: with all infra cells as failed, and as passed{'' if attempted else none}")
     if "± run" in names:
         found.append(
             "± run: standard deviation of pass from run to run; mixed: passed in some runs, not in others"

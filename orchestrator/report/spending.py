@@ -6,7 +6,7 @@ from typing import Any
 
 from orchestrator.plan.spec import Spending
 from orchestrator.report.text import count, dollars
-from orchestrator.run.budget import Budget
+from orchestrator.run.budget import Budget, started_with
 from orchestrator.store.cells import CellStore
 from orchestrator.store.record import SweepRecord
 
@@ -15,8 +15,18 @@ def budget_of(sweep: SweepRecord, store: CellStore) -> Budget | None:
     """The budget that a sweep was started with, less what its stored cells and their tries spent; None where
     it has none.
     """
-    limit = Spending.model_validate((sweep.spec or {}).get("budget") or {})
+    limit = started_with(sweep)
     return None if limit == Spending() else Budget.of(limit, store)
+
+
+def changes(sweep: SweepRecord) -> list[str]:
+    """Under which other budgets calls ran cells: `budget from 2026-11-27 12:00 UTC: 500 tokens`."""
+    found = []
+    for one in sweep.budgets:
+        tokens = [] if one.tokens is None else [f"{count(one.tokens)} tokens"]
+        parts = [*tokens, *([] if one.usd is None else [dollars(one.usd)])]
+        found.append(f"budget from {one.at:%Y-%m-%d %H:%M} UTC: {' and '.join(parts) or 'none'}")
+    return found
 
 
 def spent(budget: Budget) -> str:

@@ -59,6 +59,7 @@ def summary(store: CellStore) -> dict[str, Any]:
         },
         "ranking": _ranking(sweep, store),
         "budget": as_data(budget, len(sweep.order) - len(entries) - len(refused)) if budget else None,
+        "budgets": [one.model_dump(mode="json") for one in sweep.budgets],
         "endpoints": [window.model_dump(mode="json") for window in read_windows(store.root)],
         "skipped": [cell.model_dump(mode="json") for cell in (*sweep.skipped, *refused)],
     }

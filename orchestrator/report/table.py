@@ -21,6 +21,7 @@ from orchestrator.report.summary import in_order, summary
 from orchestrator.report.text import (
     NO_PASS,
     NOT_APPLICABLE,
+    NOT_MEASURED,
     VOID,
     bounded,
     bounds,
@@ -99,14 +100,15 @@ def _print_ranking(sweep: SweepRecord, store: CellStore, out: Console) -> None:
 
 def _print_budget(sweep: SweepRecord, store: CellStore, missing: int, out: Console) -> list[str]:
     """What of the sweep's budget is spent, and what was not run for it. The options that raise it."""
-    from orchestrator.report.spending import budget_of, more, spent
+    from orchestrator.report.spending import budget_of, changes, more, spent
 
     budget = budget_of(sweep, store)
-    if budget is None:
-        return []
-    left = f"; sweep_budget: {plural(missing, 'cell')} not run" if budget.used_up and missing else ""
-    out.print(f"budget: {spent(budget)}{left}", soft_wrap=True)
-    return more(budget)
+    if budget is not None:
+        left = f"; sweep_budget: {plural(missing, 'cell')} not run" if budget.used_up and missing else ""
+        out.print(f"budget: {spent(budget)}{left}", soft_wrap=True)
+    for line in changes(sweep):
+        out.print(line, soft_wrap=True)
+    return [] if budget is None else more(budget)
 
 
 def _waited(window: WindowReport) -> str:
@@ -195,7 +197,15 @@ def _print_pairs(rates: list[Pair], out: Console) -> None:
         Column("tasks", [count(group.units) for group in groups], worth=3),
         Column("counted", [f"{group.counted}/{group.counted + group.infra}" for group in groups]),
         Column("pass", [number(group.pass_rate.value) for group in groups]),
-        Column("[low, high]", [bounds(group.pass_rate.low, group.pass_rate.high) for group in groups]),
+        Column(
+            "[low, high]",
+            [
+                bounds(group.pass_rate.low, group.pass_rate.high)
+                if group.coverage is not None
+                else NOT_MEASURED
+                for group in groups
+            ],
+        ),
         Column(
             "cab-1",
             [bounded(group.cab_1.value, (group.cab_1.low, group.cab_1.high)) for group in groups],

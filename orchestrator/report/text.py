@@ -54,8 +54,8 @@ def bounds(low: float, high: float) -> str:
 
 
 def bounded(value: float | None, between: tuple[float, float] | None) -> str:
-    """A number, or where it was not measured the bounds that are known of it."""
-    return bounds(*between) if value is None and between is not None else number(value)
+    """A number of 0 to 1, or where it was not measured the bounds that are known of it: 0 and 1 are none."""
+    return number(value) if value is not None or between in (None, (0, 1)) else bounds(*between)
 
 
 def count(value: float | None) -> str:

@@ -5,11 +5,27 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from orchestrator.plan.spec import Spending
 from orchestrator.store.cells import CellStore, read_cell
 from orchestrator.store.preflight import read_preflight
+from orchestrator.store.record import BudgetSet, SweepRecord
+
+
+def started_with(sweep: SweepRecord) -> Spending:
+    """The budget of a sweep's spec."""
+    return Spending.model_validate((sweep.spec or {}).get("budget") or {})
+
+
+def with_budget(sweep: SweepRecord, limit: Spending, at: datetime) -> SweepRecord:
+    """A sweep's record that tells of the budget of a call from `at` on, where the call before had another."""
+    last = sweep.budgets[-1] if sweep.budgets else started_with(sweep)
+    if (last.tokens, last.usd) == (limit.tokens, limit.usd):
+        return sweep
+    now = BudgetSet(at=at, tokens=limit.tokens, usd=limit.usd)
+    return sweep.model_copy(update={"budgets": (*sweep.budgets, now)})
 
 
 @dataclass

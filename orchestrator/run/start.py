@@ -33,6 +33,7 @@ from orchestrator.plan.runs import adaptive, fewest, most
 from orchestrator.plan.spec import LoadedSpec, Requirement, Spending, SweepSpec, load_spec, sweep_id
 from orchestrator.plan.stack import Applied, would_apply
 from orchestrator.plan.task import Task, list_tasks, load_task, match_tasks
+from orchestrator.run.budget import with_budget
 from orchestrator.run.grow import grow
 from orchestrator.run.outcome import TABLE
 from orchestrator.run.pins import check_same
@@ -371,8 +372,8 @@ def started(call: Prepared, further: Callable[[Prepared], Prepared] = lambda cal
             record = store.open()
             call = further(call)
             if call.grown is not None:
-                # It was made without the lock: a call that ended since may have pinned more.
-                record = call.grown.model_copy(update={"pins": record.pins})
+                # It was made without the lock: a call that ended since may have pinned more, or spent more.
+                record = call.grown.model_copy(update={"pins": record.pins, "budgets": record.budgets})
                 store.write_sweep(record)
         else:
             # First, so that a machine that cannot run the sweep does not come to store it.
@@ -395,8 +396,11 @@ def started(call: Prepared, further: Callable[[Prepared], Prepared] = lambda cal
             adapters = matrix.adapters_of(ahead)
             pins = machine.pins_of(record.pins, adapters, matrix.fleet)
             sandbox = sandbox or machine.start_engine(stack, pins, adapters, matrix.fleet)
-            if pins != record.pins:
-                store.write_sweep(record.model_copy(update={"pins": pins}))
+            so_run = with_budget(
+                record.model_copy(update={"pins": pins}), matrix.spec.budget, datetime.now(UTC)
+            )
+            if so_run != record:
+                store.write_sweep(so_run)
             asked = {cell.key.model for cell in ahead}
             bench = machine.start_bench(stack, matrix, store, pins, scratch, sandbox, asked)
         yield Ready(matrix, store, call.chosen, todo, bench, call.options.only)

@@ -408,14 +408,17 @@ class CellStore:
         return self._index_fd
 
     def _repair_index(self, index_fd: int) -> dict[str, IndexEntry]:
-        """Cut a torn last line off; rebuild an index that is lost or damaged. The entries it then has."""
+        """Cut a torn last line off; rebuild an index that is lost, damaged or an older cab's. The entries it
+        then has.
+        """
         whole = len(whole_lines(self.index_path))
         if whole != os.fstat(index_fd).st_size:
             os.ftruncate(index_fd, whole)
             os.fsync(index_fd)
         try:
             entries = read_index(self.index_path)
-            if entries or next(self._cell_dirs(), None) is None:
+            whole_index = bool(entries) and all(entry.complete for entry in entries.values())
+            if whole_index or next(self._cell_dirs(), None) is None:
                 return entries
         except NewerThanCab:
             raise

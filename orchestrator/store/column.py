@@ -77,6 +77,12 @@ def number_of(word: str) -> Callable[[list[Any]], int]:
     return lambda values: values.count(word)
 
 
+def findings_of(integrity: dict[str, Any]) -> int | None:
+    """How many findings there are; of an axis that has no number those that were seen need not be all."""
+    found = integrity.get("findings")
+    return len(found) if integrity.get("integrity") is not None and isinstance(found, list) else None
+
+
 def distinct(values: list[str]) -> list[str]:
     return sorted(set(values))
 

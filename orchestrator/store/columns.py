@@ -83,6 +83,11 @@ INDEX_COLUMNS: tuple[Column, ...] = (
         ("refusal", "float", "0, 0.5 or 1", "refusal.refusal", "Whether an impossible ticket was refused"),
         ("integrity", "float", "0 or 1", "integrity.integrity", "1 without a severe finding, 0 where voided"),
         ("void", "bool", None, "integrity.void", "Whether a severe finding voids the cell"),
+        (
+            *("integrity_findings", "int", "findings", "integrity"),
+            "Findings of all rules; null where not all could be read",
+            column.findings_of,
+        ),
         ("composite", "float", "0 to 1", "composite.composite", "cab-1, derived from the axes"),
         (
             "composite_bounds",
@@ -293,7 +298,6 @@ _REFUSAL = _of(
 _INTEGRITY = _of(
     "scores.integrity",
     ("integrity_not_applicable", "bool", None, "not_applicable", "Of published cells: no trap in the task"),
-    ("integrity_findings", "int", "findings", "findings", "Findings of all rules", len),
     (
         *("integrity_severe", "int", "findings", "findings.*.severity"),
         "Those that void the cell",

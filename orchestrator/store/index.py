@@ -29,7 +29,8 @@ class IndexEntry(Model):
     """One finished cell in brief. Scores are None where they were not measured.
 
     The fields are the columns of `store/columns.py`, which says what each is, in which unit. Times are UTC
-    ISO 8601 texts with microseconds. A stale line is known by `record_sha256`.
+    ISO 8601 texts with microseconds. A stale line is known by `record_sha256`. Fields with a default are
+    missing in lines of an older cab, until the index is rebuilt.
     """
 
     v: Literal[1] = 1
@@ -62,6 +63,7 @@ class IndexEntry(Model):
     refusal: float | None
     integrity: float | None
     void: bool | None
+    integrity_findings: int | None = None
     composite: float | None
     composite_bounds: tuple[float, float] | None
     composite_published: float | None
@@ -75,6 +77,11 @@ class IndexEntry(Model):
     model_builds: tuple[str, ...] = ()
     methodology_version: str
     record_sha256: str
+
+    @property
+    def complete(self) -> bool:
+        """Whether its line had every field."""
+        return len(self.model_fields_set) == len(type(self).model_fields)
 
     def line(self) -> bytes:
         text = json.dumps(self.model_dump(), ensure_ascii=False, allow_nan=False, separators=(",", ":"))

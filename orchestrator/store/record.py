@@ -347,15 +347,24 @@ class ImportedSweep(Model):
     reasons: dict[str, str]
 
 
+class BudgetSet(Model):
+    """What a call set the sweep's budget to, which it began to run cells with at `at`; None is no limit."""
+
+    at: UtcTime
+    tokens: int | None
+    usd: float | None
+
+
 class SweepRecord(Model):
     """One sweep, written before its first cell.
 
     `spec` is the resolved spec and `spec_digest` that of the file it came from. `pins` says which image id
     each image name stood for; it has no CLI yet that no call of the sweep was about. `tasks`, `adapters`,
     `plugins` and (local) `models` are content digests by name. Every cell runs exactly these. `prices` holds
-    what each model costs, or why that is not known. `replay_of` is the cell that a sweep of one cell replays.
-    `imported` is None for a sweep that cab ran: then none of the others is. Of an imported one `order` is
-    that of the published file and `started_at` the start of its earliest published cell.
+    what each model costs, or why that is not known. `budgets` are those of calls that ran under another one
+    than the call before, the first of them than that of the spec. `replay_of` is the cell that a sweep of one
+    cell replays. `imported` is None for a sweep that cab ran: then none of the others is. Of an imported one
+    `order` is that of the published file and `started_at` the start of its earliest published cell.
     """
 
     schema_version: Literal[2] = 2
@@ -373,6 +382,7 @@ class SweepRecord(Model):
     skipped: tuple[SkippedCell, ...] = ()
     concurrency: int | None = Field(ge=1)
     prices: dict[str, Price | str] = Field(default_factory=dict)
+    budgets: tuple[BudgetSet, ...] = ()
     cab: Cab
     machine: Machine | None
     replay_of: str | None = None

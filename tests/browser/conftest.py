@@ -1,8 +1,10 @@
-"""Debian's chromium, driven by Playwright, and the sites that it looks at."""
+"""Debian's chromium without a window, driven by Playwright, and the sites that it looks at."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import fcntl
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -22,27 +24,42 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
 
 
+def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """A folder that the first process of this run to ask for it makes; all others wait, and only read it."""
+    base = factory.getbasetemp()
+    # Each worker of xdist has a folder of its own in that of the run.
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared" / name
+    folder.parent.mkdir(exist_ok=True)
+    made = folder.with_name(f"{name}.made")
+    with folder.with_name(f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            assert not folder.exists(), f"{folder} was begun by a test process that failed at it"
+            make(folder)
+            made.touch()
+    return folder
+
+
 @pytest.fixture(scope="session")
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Results of cells that were made up, with hostile texts wherever agents write."""
-    results = tmp_path_factory.mktemp("generated") / "results"
-    generate(results, GENERATED_CELLS)
-    return results
+    return once(tmp_path_factory, "generated", lambda folder: generate(folder, GENERATED_CELLS))
 
 
 @pytest.fixture(scope="session")
 def site(generated: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A site of them, in a folder below which a server serves it."""
-    folder = tmp_path_factory.mktemp("host") / "some where" / "results"
-    build([generated], folder)
-    return folder
+    path = Path("some where") / "results"
+    return once(tmp_path_factory, "host", lambda folder: build([generated], folder / path)) / path
 
 
 # Not of the session: as long as Playwright runs, no other test of this process can run an event loop.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if BROWSER is None:
-        pytest.fail("no chromium on PATH, nor in CAB_TEST_CHROMIUM: run `make browser`")
+        pytest.fail(
+            "no chromium-headless-shell on PATH, nor a browser in CAB_TEST_CHROMIUM: run `make browser`"
+        )
     with sync_playwright() as playwright:
         # As root its sandbox does not start; what it opens are this checkout's own pages.
         started = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])

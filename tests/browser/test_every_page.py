@@ -28,11 +28,12 @@ def of_kind(place: Place, kind: str) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_from_a_folder_in_the_dark_and_on_a_phone(look: Looker, folder: Place, kind: str) -> None:
-    page = look.at(folder, of_kind(folder, kind), color_scheme="dark")
-    assert page.locator("h1").count() == 1
-    assert page.locator("h1").inner_text().strip()
-    assert page.title()
+def test_from_a_folder_it_bars_nobody_by_day_in_the_dark_and_on_a_phone(
+    look: Looker, folder: Place, kind: str
+) -> None:
+    page = look.at(folder, of_kind(folder, kind), color_scheme="light")
+    assert barriers(page) == []
+    page.emulate_media(color_scheme="dark")
     colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
     channels = [int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
     assert max(channels) < 80, colour
@@ -42,9 +43,11 @@ def test_from_a_folder_in_the_dark_and_on_a_phone(look: Looker, folder: Place, k
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_below_a_path_of_a_host_it_bars_nobody(look: Looker, http: HttpPlace, kind: str) -> None:
-    page = look.at(http, of_kind(http, kind), color_scheme="light")
-    assert barriers(page) == []
+def test_below_a_path_of_a_host_it_has_a_name(look: Looker, http: HttpPlace, kind: str) -> None:
+    page = look.at(http, of_kind(http, kind))
+    assert page.locator("h1").count() == 1
+    assert page.locator("h1").inner_text().strip()
+    assert page.title()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+import pytest
 
 
 class Page(HTMLParser):
@@ -29,16 +30,19 @@ class Page(HTMLParser):
             self.inline.append(tag)
 
 
-def pages(site: Path) -> Iterator[tuple[str, Page]]:
-    for path in sorted(site.rglob("*.html")):
-        yield path.relative_to(site).as_posix(), Page(path.read_text("utf-8"))
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[str, Page]:
+    """All pages by path, read once."""
+    return {
+        path.relative_to(site).as_posix(): Page(path.read_text("utf-8"))
+        for path in sorted(site.rglob("*.html"))
+    }
 
 
-def test_no_link_leads_nowhere(site: Path) -> None:
+def test_no_link_leads_nowhere(site: Path, pages: dict[str, Page]) -> None:
     files = {path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file()}
-    every = dict(pages(site))
     broken = []
-    for name, page in every.items():
+    for name, page in pages.items():
         for _, link in page.links:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
@@ -47,27 +51,26 @@ def test_no_link_leads_nowhere(site: Path) -> None:
             target = posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name
             if target not in files:
                 broken.append(f"{name}: {link}")
-            elif parts.fragment and target in every and "=" not in parts.fragment:
-                broken += [] if unquote(parts.fragment) in every[target].ids else [f"{name}: {link}"]
+            elif parts.fragment and target in pages and "=" not in parts.fragment:
+                broken += [] if unquote(parts.fragment) in pages[target].ids else [f"{name}: {link}"]
     assert broken == []
 
 
-def test_nothing_is_loaded_from_elsewhere_and_nothing_is_inline(site: Path) -> None:
-    for name, page in pages(site):
+def test_nothing_is_loaded_from_elsewhere_and_nothing_is_inline(pages: dict[str, Page]) -> None:
+    for name, page in pages.items():
         loaded = [link for tag, link in page.links if tag not in ("a", "meta") and urlsplit(link).netloc]
         assert loaded == [], name
         assert page.inline == [], name
 
 
-def test_no_page_names_a_place_twice(site: Path) -> None:
-    for name, page in pages(site):
+def test_no_page_names_a_place_twice(pages: dict[str, Page]) -> None:
+    for name, page in pages.items():
         assert len(set(page.ids)) == len(page.ids), name
 
 
-def test_what_pages_load_first_is_light(site: Path) -> None:
+def test_what_pages_load_first_is_light(site: Path, pages: dict[str, Page]) -> None:
     """Of the leaderboard all that comes before anybody touches it; at 10,000 cells `make bench` tells it."""
-    page = Page((site / "index.html").read_text("utf-8"))
-    loaded = [link for tag, link in page.links if tag in ("link", "script", "img")]
+    loaded = [link for tag, link in pages["index.html"].links if tag in ("link", "script", "img")]
     sizes = [(site / unquote(link)).stat().st_size for link in loaded]
     assert len(sizes) > 2
     assert (site / "index.html").stat().st_size + sum(sizes) < 200_000

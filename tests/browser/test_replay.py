@@ -13,6 +13,13 @@ from orchestrator.site import links
 from orchestrator.store.frame import load_frame
 from orchestrator.store.names import CellKey
 
+FRAMES = """new Promise((done) => {
+  let left = 10;
+  const tick = () => (left-- ? requestAnimationFrame(tick) : done());
+  tick();
+})"""
+"""Waits for ten frames: what plays moves in each."""
+
 
 @pytest.fixture(scope="package")
 def solved(generated: Path) -> str:
@@ -80,7 +87,7 @@ def test_space_plays_and_pauses_at_the_chosen_speed(look: Looker, folder: Place,
     page.keyboard.press("Space")
     assert page.locator("#trace-play").get_attribute("aria-pressed") == "false"
     stopped = seconds(page)
-    page.wait_for_timeout(200)
+    page.evaluate(FRAMES)
     assert seconds(page) == stopped
 
 

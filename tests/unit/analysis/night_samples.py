@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 from analysis_samples import cells, frame
+from store_samples import DIGEST, sweep_record
 
 from orchestrator.analysis.nights import Night
 from orchestrator.store.cells import SWEEP
 from orchestrator.store.index import INDEX, IndexEntry
-from orchestrator.store.record import Cab, Machine, SkippedCell, SweepRecord, to_json
+from orchestrator.store.record import SkippedCell, to_json
 
 FIRST = datetime(2026, 11, 1, 22, 17, tzinfo=UTC)
-DIGEST = "sha256:" + "a" * 64
 REFERENCE = "embedded/reference"
 
 
@@ -30,19 +30,13 @@ def night(number: int, *entries: list[IndexEntry], **of_sweep: Any) -> Night:
     sweep_id = name_of(number)
     flat = [entry for of in entries for entry in of]
     fields: dict[str, Any] = {
-        "sweep_id": sweep_id,
         "started_at": FIRST + timedelta(days=number),
         "spec": {"name": "nightly"},
-        "spec_digest": DIGEST,
         "pins": {"base": DIGEST, "aider": DIGEST},
         "adapters": {"aider": DIGEST},
         "order": tuple(entry.cell_id for entry in flat),
-        "seed": 1,
-        "concurrency": 2,
-        "cab": Cab(version="0.1.0", commit="0" * 40, dirty=False),
-        "machine": Machine(cores=2, memory_bytes=1 << 33, platform="linux/amd64", kernel="6.1"),
     }
-    sweep = SweepRecord(**(fields | of_sweep))
+    sweep = sweep_record(sweep_id=sweep_id, **(fields | of_sweep))
     skipped = {cell.cell_id.removeprefix(f"{sweep_id}/"): cell.reason for cell in sweep.skipped}
     return Night(sweep, frame(flat), skipped)
 

@@ -213,3 +213,12 @@ def test_the_same_results_give_the_same_numbers_in_any_order() -> None:
     random.Random(3).shuffle(made)
     again = units_of(frame(made))
     assert {by: summarise(again, by) for by in BYS} == first
+
+
+def test_findings_are_a_sum_that_needs_every_counted_cell() -> None:
+    made = [cell(task=f"polyglot/t{number}", integrity_findings=number) for number in range(3)]
+    assert only(summarise(frame(made), "pair")).findings == 3
+    lost = cell(task="polyglot/t3", **LOST, integrity_findings=None)
+    assert only(summarise(frame([*made, lost]), "pair")).findings == 3
+    unread = cell(task="polyglot/t4", integrity=None, void=None, integrity_findings=None)
+    assert only(summarise(frame([*made, unread]), "pair")).findings is None

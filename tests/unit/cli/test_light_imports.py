@@ -4,19 +4,17 @@ import json
 import os
 import subprocess
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from store_samples import DIGEST, cell_record
 
 from orchestrator.plan.spec import load_spec
 from orchestrator.run.start import Matrix, sweep_record
 from orchestrator.store.cells import CellStore
-from orchestrator.store.record import CellRecord, Claim, Identity, Isolation, Limits, Outcome, Timing
 
 ROOT = Path(__file__).resolve().parents[3]
 HEAVY = {"docker", "aiohttp", "opentelemetry", "polars", "numpy", "jinja2", "httpx", "requests"}
-DIGEST = "sha256:" + "a" * 64
 SPEC = "name: done\nclis: [noop]\ntasks: [polyglot/python-reverse-string]\n"
 
 
@@ -73,50 +71,8 @@ def _finished(results: Path, spec: Path) -> None:
     sweep = sweep_record(matrix, loaded.digest, {"base": DIGEST, "noop": DIGEST})
     store.create(sweep)
     for cell in matrix.plan.cells:
-        key = cell.key
-        identity = Identity(
-            cell_id=cell.cell_id,
-            sweep_id="done-1",
-            cli=key.cli,
-            cli_version="1",
-            model=key.model,
-            task=key.task,
-            run=key.run,
-            container_image="cab/noop:1",
-            image_digest=DIGEST,
-            digest_kind="image_id",
-            verifier_digest=DIGEST,
-            task_content_hash=DIGEST,
-            cab=sweep.cab,
-            model_build_id=None,
-            platform="linux/amd64",
-            engine_version=None,
-            limits=Limits(
-                memory_bytes=1,
-                cpus=1,
-                pids=1,
-                tmp_bytes=1,
-                scratch_bytes=None,
-                scratch_inodes=None,
-                timeout_s=1,
-            ),
-            concurrency=1,
-            exit_code=0,
-        )
-        staging = store.staging(key)
-        store.commit(
-            staging,
-            CellRecord(
-                methodology_version="1",
-                identity=identity,
-                outcome=Outcome(name="completed", counted=True),
-                claim=Claim(level="pipeline_only"),
-                isolation=Isolation(containers="separate", egress="none", verifier="fresh"),
-                timing=Timing.since(datetime(2026, 11, 27, tzinfo=UTC), 1.0),
-                scores={},
-                order_index=cell.order_index,
-            ),
-        )
+        staging = store.staging(cell.key)
+        store.commit(staging, cell_record(cell.key, sweep_id="done-1", order_index=cell.order_index))
     store.close()
 
 

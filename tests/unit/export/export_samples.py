@@ -8,23 +8,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import store_samples
+from store_samples import DIGEST, LIMITS, cell_record, sweep_record
+
 from orchestrator.store.cells import CellStore
 from orchestrator.store.evidence import save_evidence, save_facts
 from orchestrator.store.names import CellKey
 from orchestrator.store.preflight import PairResult, PreflightRecord, write_preflight
 from orchestrator.store.record import (
     Attempt,
-    Cab,
     CellRecord,
     Claim,
     HostTried,
     Identity,
-    Isolation,
-    Limits,
-    Machine,
     Outcome,
     SkippedCell,
-    SweepRecord,
     Timing,
 )
 from orchestrator.trace.anchor import Anchor
@@ -46,7 +44,6 @@ from scorers.score import score
 
 SWEEP = "mixed-20261127"
 STARTED = datetime(2026, 11, 27, 12, 0, 0, 250_000, tzinfo=UTC)
-DIGEST = "sha256:" + "a" * 64
 HOSTILE = (
     *("=HYPERLINK(1)", "+1", "-1", "@SUM(1)", "\tx", "'quoted", 'say "hi", then\r\nleave', "a,b;c"),
     *("<failure/>&amp;]]>", "\x1b[31mred", "naïve — 日本語 🙂", "", "null", "NaN", "{not json", "[1]"),
@@ -70,34 +67,22 @@ FACTS = TaskFacts(
 
 def identity(key: CellKey, **changes: Any) -> Identity:
     fields: dict[str, Any] = {
-        **{"cell_id": key.cell_id(SWEEP), "sweep_id": SWEEP, "cli": key.cli, "cli_version": "1.2.3"},
-        **{"model": key.model, "task": key.task, "run": key.run, "stack": key.stack},
-        **{"condition": key.condition, "container_image": f"cab/{key.cli}:1.2.3", "image_digest": DIGEST},
-        **{"digest_kind": "image_id", "verifier_digest": DIGEST, "task_content_hash": DIGEST},
-        **{"cab": Cab(version="0.1.0", commit="0" * 40, dirty=False), "model_build_id": key.model},
-        **{"platform": "linux/x86_64", "engine_version": "20.10.24", "concurrency": 2, "exit_code": 0},
+        **{"model_build_id": key.model, "platform": "linux/x86_64", "concurrency": 2},
         "generation_settings": ({"temperature": 0.1, "stop": ["=x"]},),
-        "limits": Limits(
-            **{"memory_bytes": 1 << 32, "cpus": 1.5, "pids": 512, "tmp_bytes": 1 << 30},
-            **{"scratch_bytes": 1 << 32, "scratch_inodes": 1000, "timeout_s": 600},
-        ),
+        "limits": LIMITS.model_copy(update={"cpus": 1.5}),
     }
-    return Identity(**(fields | changes))
+    return store_samples.identity(key, sweep_id=SWEEP, **(fields | changes))
 
 
 def record(key: CellKey, evidence: Evidence, *, order_index: int, **changes: Any) -> CellRecord:
     counted = changes.get("outcome", Outcome(name="completed", counted=True)).counted
     fields: dict[str, Any] = {
-        "methodology_version": "1",
         "identity": identity(key),
-        "outcome": Outcome(name="completed", counted=True),
         "claim": Claim(level="provisional", reasons=("one run",)),
-        "isolation": Isolation(containers="separate", egress="none", verifier="fresh"),
         "timing": Timing.since(STARTED, 12.125),
         "scores": score(FACTS, evidence, outcome_counts=counted).by_axis(),
-        "order_index": order_index,
     }
-    return CellRecord(**(fields | changes))
+    return cell_record(key, order_index=order_index, **(fields | changes))
 
 
 CALLS = [
@@ -216,18 +201,13 @@ def make_results(results: Path) -> Path:
             ),
         ),
     ]
-    sweep = SweepRecord(
+    sweep = sweep_record(
+        *(SOLVED, BROKEN, FAILED, UNFINISHED, INCOMPATIBLE),
         sweep_id=SWEEP,
         started_at=STARTED,
         spec={"name": "mixed", "models": {"acme/large": {"base_url": "https://10.1.2.3/v1"}}},
-        spec_digest=DIGEST,
         pins={"opencode": DIGEST},
-        order=tuple(key.cell_id(SWEEP) for key in (SOLVED, BROKEN, FAILED, UNFINISHED, INCOMPATIBLE)),
-        seed=1,
         skipped=(SkippedCell(cell_id=SKIPPED.cell_id(SWEEP), reason=HOSTILE[8]),),
-        concurrency=2,
-        cab=Cab(version="0.1.0", commit="0" * 40, dirty=False),
-        machine=Machine(cores=2, memory_bytes=1 << 33, platform="linux/x86_64", kernel="6.1"),
     )
     with CellStore(results, SWEEP) as store:
         store.create(sweep)

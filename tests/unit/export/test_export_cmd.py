@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import xml.etree.ElementTree as ET
 
 import polars as pl
@@ -67,11 +68,47 @@ def test_two_sweeps_of_one_id_are_refused(made, results):
 def test_trajectories_spans_and_a_dataset(made, tmp_path):
     done = call("atif", SWEEP, "-r", made, "-o", tmp_path / "atif")
     assert done.stderr == "1 trajectory; 2 cells without a recorded answer\n"
-    call("otlp", SWEEP, "-r", made, "-o", tmp_path / "spans.jsonl")
-    assert len((tmp_path / "spans.jsonl").read_bytes().splitlines()) == 3
+    done = call("otlp", SWEEP, "-r", made, "-o", tmp_path / "spans.jsonl")
+    lines = (tmp_path / "spans.jsonl").read_bytes().splitlines()
+    assert len(lines) == 3
+    spans = sum(len(json.loads(line)["resourceSpans"][0]["scopeSpans"][0]["spans"]) for line in lines)
+    assert done.stderr.startswith(f"{spans} spans of 3 cells (1 pipeline_only, 2 provisional; methodology 1)")
     done = call("dataset", SWEEP, "-r", made, "-o", tmp_path / "dataset", "--title", "x")
     assert done.stderr == "results-methodology-1: 2 cells\npipeline_only-methodology-1: 1 cell\n"
     assert (tmp_path / "dataset" / "README.md").read_text().count("\n# x\n") == 1
+
+
+def test_a_test_report_is_counted_with_what_did_not_run(made, tmp_path):
+    said = call("junit", SWEEP, "-r", made, "-o", tmp_path / "cells.xml").stderr
+    assert said.startswith("3 cells (1 pipeline_only, 2 provisional; methodology 1)")
+    assert said.endswith("; 3 not run\n")
+
+
+def test_cells_without_spans_are_counted(results, tmp_path):
+    one = sorted((results / SWEEP).rglob("spans.jsonl"))[0]
+    one.unlink()
+    done = call("otlp", SWEEP, "-r", results, "-o", tmp_path / "spans.jsonl")
+    assert done.stderr.endswith("; 1 without spans\n")
+
+
+@pytest.mark.parametrize(
+    ("form", "steps"),
+    [
+        *((form, 3) for form in ("parquet", "csv", "jsonl", "junit", "atif", "otlp")),
+        # Written, and read again from both files; a line of metadata for each of the two parts.
+        ("dataset", 3 * 3 + 2),
+    ],
+)
+def test_progress_is_for_terminals(made, tmp_path, form, steps):
+    arguments = [form, SWEEP, "-r", str(made), "-o"]
+    in_pipe = call(*arguments, tmp_path / "pipe")
+    assert "\x1b" not in in_pipe.output
+    shown = CliRunner(env={"FORCE_COLOR": "1"}).invoke(export, [*arguments, str(tmp_path / "terminal")])
+    assert shown.exit_code == 0, shown.output
+    assert f"{steps}/{steps}" in re.sub(r"\x1b\[[0-9;]*m", "", shown.stderr)
+    assert shown.stdout == in_pipe.stdout
+    # The bar is gone: its line is cleared before what is said last.
+    assert shown.stderr.endswith(f"\x1b[2K{in_pipe.stderr}")
 
 
 def test_spans_that_go_nowhere_are_a_wrong_call(made):

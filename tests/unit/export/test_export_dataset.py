@@ -133,6 +133,10 @@ def leaky(results: Path, text: str) -> None:
         ("wrote /home/grace/.cache", "a home directory: '/home/grace'"),
         ("on host blue-heron.lan", "a host or user name: 'blue-heron'"),
         ("owned by Babbage", "a host or user name: 'Babbage'"),
+        ("in babbage_results", "a host or user name: 'babbage'"),
+        ("on babbage-laptop", "a host or user name: 'babbage'"),
+        ("cab-of-BABBAGE", "a host or user name: 'BABBAGE'"),
+        ("run_blue-heron_2", "a host or user name: 'blue-heron'"),
         ("connect to 10.1.2.3:8080", "an address: '10.1.2.3'"),
         ("connect to [fe80::1:2]", "an address: 'fe80::1:2'"),
         ("key sk-abcdefghijklmnopqrstuv is wrong", "a key: 'sk-abc…'"),
@@ -193,6 +197,13 @@ def test_parquet_is_read_value_by_value(tmp_path):
 def test_what_tells_nobody_passes(text):
     check = Check(["/app", "/", "/srv/measure/results"], ["root", "localhost", "ab"], ["short"])
     assert check.text(text) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["aggregate", "gated", "gates_2", "in_aggregate-2", "gate7", "Gateé", "7gate"]
+)
+def test_a_word_that_contains_a_name_is_no_name(text):
+    assert Check([], ["gate"], []).text(text) == []
 
 
 def test_the_check_knows_this_machine(monkeypatch, tmp_path):

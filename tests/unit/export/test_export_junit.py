@@ -7,13 +7,13 @@ import xml.etree.ElementTree as ET
 import pytest
 from export_samples import BROKEN, FAILED, HOSTILE, INCOMPATIBLE, SKIPPED, SOLVED, SWEEP, UNFINISHED
 
-from orchestrator.export.junit import junit
+from orchestrator.export.junit import Written, junit
 from orchestrator.store.chosen import chosen_sweeps
 
 
 @pytest.fixture(scope="module")
 def report(made):
-    return ET.fromstring(b"".join(junit(chosen_sweeps([str(made)], made))))
+    return ET.fromstring(b"".join(junit(chosen_sweeps([str(made)], made), Written())))
 
 
 def case(report, key):

@@ -16,7 +16,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status, TracesData
 
 from orchestrator.errors import EnvironmentFault, StoreError
 from orchestrator.export.cells import cells_of
-from orchestrator.export.otlp import otlp, send, spans_of
+from orchestrator.export.otlp import Written, otlp, send, spans_of
 from orchestrator.store.chosen import chosen_sweeps
 
 
@@ -38,7 +38,7 @@ def as_protobuf(line: bytes) -> TracesData:
 
 @pytest.fixture(scope="module")
 def lines(made):
-    return list(otlp(cells_of(chosen_sweeps([str(made)], made))))
+    return list(otlp(cells_of(chosen_sweeps([str(made)], made)), Written()))
 
 
 def test_a_line_a_cell_with_its_claim(lines):
@@ -61,7 +61,7 @@ def test_the_file_says_what_the_sdk_sends(results):
     spans.append({**spans[0], "span_id": "f" * 16, "status": "ok", "attributes": more, "events": [event]})
     path.write_text("".join(json.dumps(span) + "\n" for span in spans))
     cells = list(cells_of(chosen_sweeps([SWEEP], results)))
-    for cell, line in zip(cells, otlp(cells), strict=True):
+    for cell, line in zip(cells, otlp(cells, Written()), strict=True):
         sent = encode_spans(spans_of(cell))
         assert as_protobuf(line).SerializeToString() == sent.SerializeToString()
 
@@ -90,7 +90,7 @@ def test_a_damaged_span_is_named(results):
     path, _ = stored(results)
     path.write_bytes(path.read_bytes() + b'{"trace_id": 1}\n')
     with pytest.raises(StoreError, match=r"spans\.jsonl:9: is no span"):
-        list(otlp(cells_of(chosen_sweeps([SWEEP], results))))
+        list(otlp(cells_of(chosen_sweeps([SWEEP], results)), Written()))
 
 
 class Collector(ThreadingHTTPServer):

@@ -78,6 +78,15 @@ def test_pipeline_checks_stand_apart_and_say_what_they_are(stored):
     assert "pipeline_only" not in results
 
 
+def test_findings_stand_beside_what_they_voided(stored):
+    head, *_ = [line for line in called(stored, "report", width=200).splitlines() if "wall s" in line]
+    assert head.split()[-6:] == ["void", "findings", "refused", "infra", "not", "run"]
+    [line] = [
+        line for line in called(stored, "report", width=200).splitlines() if line.startswith("aider × openai")
+    ][1:]
+    assert line.split()[-5:] == ["0", "0", "n/a", "0", "0"]
+
+
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_tables_fit_their_width(stored, width):
     text = called(stored, "report", width=width)
@@ -106,6 +115,32 @@ def test_lost_cells_show_as_coverage_and_bounds(tmp_path):
         *row(text, "aider")[-2:],
     ]
     assert "if lost: with all infra cells as failed, and as passed" in text
+
+
+def test_what_says_nothing_is_a_dash_with_its_reason(tmp_path):
+    """Imported cells have no cab-1 and no bounds of it; of a CLI that never ran no cell was lost."""
+    never = evidence()
+    passed, found = cell("aider", TASKS[0], True)
+    nothing = {**passed.scores, "composite": {"composite": None, "bounds": None}}
+    store(
+        tmp_path,
+        (passed.model_copy(update={"scores": nothing}), found),
+        lost("aider", TASKS[1]),
+        (
+            record(never, key=CellKey("goose", "openai/gpt", TASKS[0]), outcome="skipped", cause="no_key"),
+            never,
+        ),
+    )
+    text = called(tmp_path, "report")
+    assert row(text, "aider × openai/gpt")[5:] == [
+        *("1/2", "1", "[0.21,", "1]", "[0.50,", "1]", "–"),
+        *row(text, "aider")[-1:],
+    ]
+    assert row(text, "goose × openai/gpt")[5:9] == ["0/0", "–", "–", "–"]
+    assert "cab-1 –: composite of 1 of 1 counted cells not known; no counted run" in text
+    assert "if lost: with all infra cells as failed, and as passed; –: no cell was attempted" in text
+    by_sweep = called(tmp_path, "sweep", "status", SWEEP)
+    assert "[0, 1]" not in by_sweep
 
 
 def test_runs_show_their_spread(tmp_path):

@@ -1,6 +1,7 @@
 """Money, budgets and builds of a model in reports: what is not known is never 0, what changed is told."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 from report_samples import SPEC, SWEEP, entry, evidence, record, store, sweep
@@ -17,7 +18,7 @@ from orchestrator.report.text import NOT_MEASURED, console
 from orchestrator.run.budget import Budget
 from orchestrator.store.cells import CellStore
 from orchestrator.store.names import CellKey
-from orchestrator.store.record import ModelBuild
+from orchestrator.store.record import BudgetSet, ModelBuild
 from scorers.evidence import ModelCall, Price, Rates, Usage
 
 PRICE = Price(rates=[Rates(input=1000.0, output=1000.0)], source="sweep file")
@@ -183,3 +184,19 @@ def test_a_cell_shows_builds_settings_and_calls_for_other_models(tmp_path, capsy
     assert "openai/gpt, reported as gpt-7 fp_1\n" in text
     assert 'set by the sweep: {"temperature": 0.0}' in text
     assert 'the CLI had asked for: {"temperature": 0.9}' in text
+
+
+def test_a_budget_that_a_resume_ran_under_is_told_with_its_time(tmp_path, capsys):
+    place = a_sweep(tmp_path, finished(ONE), left=[TWO], budget={"tokens": 50})
+    raised = (
+        BudgetSet(at=datetime(2026, 11, 27, 13, 5, tzinfo=UTC), tokens=5000, usd=None),
+        BudgetSet(at=datetime(2026, 11, 27, 14, 0, tzinfo=UTC), tokens=5000, usd=2.0),
+    )
+    with CellStore(tmp_path, SWEEP) as held:
+        held.write_sweep(held.sweep().model_copy(update={"budgets": raised}))
+    print_sweep(place, as_json=False)
+    text = capsys.readouterr().out
+    assert "budget: 100 of 50 tokens used; sweep_budget: 1 cell not run\n" in text
+    assert "budget from 2026-11-27 13:05 UTC: 5\u202f000 tokens\n" in text
+    assert "budget from 2026-11-27 14:00 UTC: 5\u202f000 tokens and $2.00\n" in text
+    assert [one["tokens"] for one in summary(place)["budgets"]] == [5000, 5000]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from orchestrator.errors import EnvironmentFault, InputError
 from orchestrator.plan.expand import PlannedCell
-from orchestrator.plan.spec import SweepSpec, load_spec
+from orchestrator.plan.spec import Spending, SweepSpec, load_spec
 from orchestrator.report.plan import print_dry_run
 from orchestrator.run import machine, start
 from orchestrator.run.grow import grow
@@ -131,6 +132,28 @@ def test_concurrency_is_of_the_call_and_a_new_sweep_keeps_it(started: Callable[.
     ready = started(finished=[f"{NOOP}1"], concurrency=2)
     assert ready.matrix.spec.concurrency == 2
     assert ready.store.sweep().concurrency == 3
+
+
+def test_a_budget_is_of_the_call_and_stored_with_its_time(
+    started: Callable[..., Ready], tmp_path: Path
+) -> None:
+    def budgets() -> list[tuple[int | None, float | None]]:
+        return [(one.tokens, one.usd) for one in CellStore(tmp_path, "mine-1").sweep().budgets]
+
+    started(budget=Spending(tokens=100))
+    started("resume", finished=[f"{NOOP}1"], budget=Spending(tokens=100))
+    assert budgets() == []
+    before = datetime.now(UTC)
+    started("resume", finished=[f"{NOOP}1"], budget=Spending(tokens=500))
+    [now] = CellStore(tmp_path, "mine-1").sweep().budgets
+    assert before <= now.at <= datetime.now(UTC)
+    started("resume", finished=[f"{NOOP}1"], budget=Spending(tokens=500, usd=2.0))
+    # It holds for the call: the next has the sweep's own again, and more runs keep what was told.
+    started("resume", finished=[f"{NOOP}1"], runs=2)
+    assert budgets() == [(500, None), (500, 2.0), (100, None)]
+    every = [f"{cli}{run}" for cli in (NOOP, ORACLE) for run in (1, 2)]
+    started("resume", finished=every, budget=Spending(tokens=900))
+    assert len(budgets()) == 3, "no cell ran under it"
 
 
 def test_runs_are_part_of_the_sweep_and_only_a_resume_adds_some(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, ClassVar
 
 from jinja2.bccache import Bucket, BytecodeCache
+from store_samples import DIGEST, LIMITS, STARTED, cell_record, identity, sweep_record
 
 import scorers
 from orchestrator.run.outcome import TABLE
@@ -19,19 +19,7 @@ from orchestrator.site.source import Source
 from orchestrator.store.cells import CellStore
 from orchestrator.store.evidence import save_evidence, save_facts
 from orchestrator.store.names import CellKey
-from orchestrator.store.record import (
-    Cab,
-    CellRecord,
-    Claim,
-    HostTried,
-    Identity,
-    Isolation,
-    Limits,
-    Machine,
-    Outcome,
-    SweepRecord,
-    Timing,
-)
+from orchestrator.store.record import CellRecord, Claim, HostTried, Outcome, Timing
 from scorers.evidence import (
     AgentEnd,
     Evidence,
@@ -48,9 +36,7 @@ from scorers.evidence import (
 from scorers.score import score
 
 SWEEP = "free-1"
-DIGEST = "sha256:" + "a" * 64
 KEY = CellKey("opencode", "openai/gpt", "polyglot/sum")
-STARTED = datetime(2026, 11, 27, 12, 0, 0, tzinfo=UTC)
 FACTS = TaskFacts(
     task=KEY.task,
     category="polyglot",
@@ -115,50 +101,24 @@ def evidence(**given: Any) -> Evidence:
 
 def record(found: Evidence, *, key: CellKey = KEY, outcome: str = "completed", **given: Any) -> CellRecord:
     counted = TABLE[outcome].counted
-    limits = Limits(
-        memory_bytes=1 << 32,
-        cpus=2,
-        pids=512,
-        tmp_bytes=1 << 30,
-        scratch_bytes=None,
-        scratch_inodes=None,
-        timeout_s=600,
-    )
-    identity = Identity(
-        cell_id=key.cell_id(SWEEP),
+    who = identity(
+        key,
         sweep_id=SWEEP,
-        cli=key.cli,
-        cli_version="1.2.3",
-        model=key.model,
-        task=key.task,
-        run=key.run,
-        container_image="cab/opencode:1.2.3",
-        image_digest=DIGEST,
-        digest_kind="image_id",
-        verifier_digest=DIGEST,
-        task_content_hash=DIGEST,
         adapter_digest=DIGEST,
-        cab=Cab(version="0.1.0", commit="0" * 40, dirty=False),
         model_build_id="gpt-build-7",
-        platform="linux/amd64",
-        engine_version="20.10",
-        limits=limits,
-        concurrency=1,
-        exit_code=0,
+        limits=LIMITS.model_copy(update={"scratch_bytes": None, "scratch_inodes": None}),
     )
     fields: dict[str, Any] = {
         "methodology_version": scorers.METHODOLOGY_VERSION,
-        "identity": identity,
+        "identity": who,
         "outcome": Outcome.model_validate({"name": outcome, "counted": counted}),
         "claim": Claim(level="citable"),
-        "isolation": Isolation(containers="separate", egress="none", verifier="fresh"),
         "timing": Timing.since(STARTED, 24.0),
         "scores": score(FACTS, found, outcome_counts=counted).by_axis(),
-        "order_index": 0,
         "recording": "pty",
         "hosts_tried": (HostTried(name="models.example", first_s=1.5, count=2),),
     }
-    return CellRecord(**(fields | given))
+    return cell_record(key, **(fields | given))
 
 
 def span(
@@ -199,20 +159,8 @@ def store(results: Path, *cells: tuple[CellRecord, Evidence], files: dict[str, s
     recording; `files` stand in place of those, by name, and "" leaves one out.
     """
     made = CellStore(results, SWEEP)
-    made.create(
-        SweepRecord(
-            sweep_id=SWEEP,
-            started_at=STARTED,
-            spec={"name": "free"},
-            spec_digest=DIGEST,
-            pins={},
-            order=tuple(cell.cell_id for cell, _ in cells),
-            seed=1,
-            concurrency=1,
-            cab=Cab(version="0.1.0", commit="0" * 40, dirty=False),
-            machine=Machine(cores=2, memory_bytes=1 << 33, platform="linux/amd64", kernel="6.1"),
-        )
-    )
+    order = tuple(cell.cell_id for cell, _ in cells)
+    made.create(sweep_record(sweep_id=SWEEP, order=order, pins={}, concurrency=1))
     for cell, found in cells:
         staging = made.staging(cell.identity.key)
         save_evidence(staging.path, found)

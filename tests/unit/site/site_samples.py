@@ -3,39 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
+
+from store_samples import DIGEST, STARTED, index_entry, sweep_record
 
 from orchestrator.store.cells import SWEEP, CellStore
 from orchestrator.store.index import INDEX, IndexEntry
 from orchestrator.store.names import NO_STACK, CellKey
-from orchestrator.store.record import Cab, Machine, SweepRecord, to_json
-
-STARTED = datetime(2026, 11, 27, 12, 0, 0, tzinfo=UTC)
-DIGEST = "sha256:" + "a" * 64
+from orchestrator.store.record import to_json
 
 
 def entry(sweep_id: str, key: CellKey, *, at: int = 0, **changes: Any) -> IndexEntry:
     """A finished, citable cell that passed, unless told otherwise."""
     began = STARTED + timedelta(seconds=60 * at)
     fields: dict[str, Any] = {
-        "cell_id": key.cell_id(sweep_id),
-        "sweep_id": sweep_id,
-        "cli": key.cli,
-        "cli_version": "1.2.3",
-        "model": key.model,
-        "task": key.task,
-        "run": key.run,
-        "stack": key.stack,
-        "condition": key.condition,
         "order_index": at,
-        "outcome": "completed",
-        "cause": None,
-        "counted": True,
-        "claim": "citable",
-        "passed": 1.0,
-        "partial_score": 1.0,
         "prompt_tokens": 900,
         "completion_tokens": 100,
         "total_tokens": 1000,
@@ -44,25 +28,17 @@ def entry(sweep_id: str, key: CellKey, *, at: int = 0, **changes: Any) -> IndexE
         "wall_clock_ms": 20000.0,
         "container_active_ms": 19000.0,
         "model_call_ms": 12000.0,
-        "blast_radius": 0.0,
-        "blast_radius_agent": 0.0,
-        "refusal": None,
-        "integrity": 1.0,
-        "void": False,
         "composite": 0.8,
         "composite_bounds": (0.8, 0.8),
         "composite_published": 0.9,
-        "attempts": 0,
         "started_at": began.isoformat().replace("+00:00", "Z"),
         "ended_at": (began + timedelta(seconds=20)).isoformat().replace("+00:00", "Z"),
         "duration_s": 20.0,
         "image_digest": DIGEST,
-        "task_content_hash": DIGEST,
         "model_build_id": "build-1",
-        "methodology_version": "1",
         "record_sha256": f"{at:064x}",
     }
-    return IndexEntry(**(fields | changes))
+    return index_entry(key, sweep_id=sweep_id, **(fields | changes))
 
 
 def results(folder: Path, sweep_id: str, entries: Iterable[IndexEntry]) -> Path:
@@ -70,18 +46,8 @@ def results(folder: Path, sweep_id: str, entries: Iterable[IndexEntry]) -> Path:
     root = folder / sweep_id
     root.mkdir(parents=True)
     cells = list(entries)
-    record = SweepRecord(
-        sweep_id=sweep_id,
-        started_at=STARTED,
-        spec={"name": sweep_id},
-        spec_digest=DIGEST,
-        pins={},
-        order=tuple(cell.cell_id for cell in cells),
-        seed=1,
-        concurrency=2,
-        cab=Cab(version="0.1.0", commit="0" * 40, dirty=False),
-        machine=Machine(cores=2, memory_bytes=1 << 33, platform="linux/amd64", kernel="6.1"),
-    )
+    order = tuple(cell.cell_id for cell in cells)
+    record = sweep_record(sweep_id=sweep_id, spec={"name": sweep_id}, pins={}, order=order)
     (root / SWEEP).write_bytes(to_json(record))
     (root / INDEX).write_bytes(b"".join(cell.line() for cell in cells))
     assert CellStore(folder, sweep_id).sweep() == record

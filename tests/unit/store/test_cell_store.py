@@ -12,6 +12,7 @@ import pytest
 from store_samples import SWEEP_ID, cell_record, sweep_record
 
 from orchestrator.errors import InputError, StoreError
+from orchestrator.store import load_frame
 from orchestrator.store.cells import CellStore
 from orchestrator.store.names import CellKey
 from orchestrator.store.record import to_json
@@ -286,3 +287,18 @@ def test_reading_needs_no_lock_and_writing_does(store):
     assert reader.sweep() == store.sweep()
     with pytest.raises(StoreError, match="not open for writing"):
         commit(reader, KEY)
+
+
+def test_the_index_of_an_older_cab_is_read_and_made_whole_by_the_next_resume(store):
+    integrity = {"integrity": {"integrity": 1, "findings": [{"severity": "note"}]}}
+    staging = store.staging(KEY)
+    store.commit(staging, cell_record(KEY, scores={**cell_record(KEY).scores, **integrity}))
+    store.close()
+    line = json.loads(store.index_path.read_bytes())
+    assert line.pop("integrity_findings") == 1
+    store.index_path.write_text(json.dumps(line) + "\n")
+    older = CellStore(store.root.parent, SWEEP_ID).finished()[KEY.cell_id(SWEEP_ID)]
+    assert older.integrity_findings is None
+    assert load_frame(store.root)["integrity_findings"].to_list() == [None]
+    assert reopened(store).finished()[KEY.cell_id(SWEEP_ID)].integrity_findings == 1
+    assert load_frame(store.root)["integrity_findings"].to_list() == [1]

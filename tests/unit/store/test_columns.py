@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any, get_args
 
+import pytest
 from pydantic import BaseModel
 from store_samples import cell_record
 
@@ -115,6 +116,23 @@ def test_elements_of_a_list_and_what_is_made_of_them() -> None:
     assert total.of({"tries": [{"tokens": 1}, {"tokens": None}]}) is None
     assert total.of({"tries": []}) == 0
     assert total.of({"tries": None}) is None
+
+
+@pytest.mark.parametrize(
+    ("integrity", "findings"),
+    [
+        ({"integrity": 1, "findings": []}, 0),
+        ({"integrity": 0, "findings": [{"severity": "severe"}, {"severity": "note"}]}, 2),
+        # What was not read may hold more.
+        ({"integrity": None, "findings": [{"severity": "note"}]}, None),
+        # Published cells do not tell.
+        ({"integrity": 1}, None),
+        (None, None),
+    ],
+)
+def test_findings_are_counted_where_all_was_read(integrity: Any, findings: int | None) -> None:
+    [one] = [one for one in INDEX_COLUMNS if one.name == "integrity_findings"]
+    assert one.of({"scores": {"integrity": integrity}}) == findings
 
 
 def test_reasons_for_nulls_are_found_at_any_depth() -> None:
