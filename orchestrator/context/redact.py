@@ -6,6 +6,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from orchestrator.context.events import Event, History
 from orchestrator.key_shapes import KEYS
@@ -46,6 +47,8 @@ def has_key(text: str) -> bool:
     return redact(text) != text
 
 
+# Several conditions of one history are packaged one after another.
+@lru_cache(maxsize=4)
 def without_keys(history: History) -> History:
     """The same events without keys: in texts, keys of events, files, times and ids."""
     return History(tuple(_event(event, number) for number, event in enumerate(history)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal, get_args
 
@@ -120,6 +121,8 @@ _NOT_OF_TOOLS: frozenset[Kind] = frozenset(
 )
 
 
+# Several conditions of one history are packaged one after another.
+@lru_cache(maxsize=4)
 def reduce(history: History) -> State:
     """The state that `history` left: a function of its events alone. Keys are taken out of them first."""
     made = _Making()
