@@ -105,10 +105,10 @@ def evaluate(
 ) -> dict[str, Verdict]:
     """The harness's verdict on each task's prediction; a task without one is incomplete.
 
-    `work` belongs to this condition and run alone, and the same call again goes on there. `timeout_s` is for
-    the tests of one instance. `progress` hears how many of how many are judged. Raises InputError for predictions
-    or a command that are wrong and for tasks that this harness cannot grade, EnvironmentFault where there is
-    no engine or docker command, StoreError where `work` cannot be written.
+    `work` belongs to this condition and run alone, and the same call again goes on there. `timeout_s` is
+    for the tests of one instance. `progress` hears how many of how many are judged. Raises InputError for
+    predictions or a command that are wrong and for tasks that this harness cannot grade, EnvironmentFault
+    where there is no engine or docker command, StoreError where `work` cannot be written.
     """
     asked = _asked(
         tasks, predictions, condition, run_id, work.absolute(), harness, max_workers, timeout_s, command
