@@ -1,7 +1,9 @@
-"""A program that stands in for the harness where its own work is not what is tested: it reads what the harness
-reads and writes what that writes. A patch says what becomes of it: `resolved`, `unresolved`, `fault`; at `die`
-it ends at once, with no run report, and at `slow` it takes a second to resolve. Each call adds a line to the
-file `calls` beside its run's directory.
+"""A program that stands in for the harness where its own work is not what is tested: it reads what the
+harness reads and writes what that writes.
+
+A patch says what becomes of it: `resolved`, `unresolved`, `fault`; at `die` the program ends at once, with no
+run report, and at `slow` it takes a second to resolve. Each call adds a line to the file `calls` beside its
+run's directory.
 """
 
 from __future__ import annotations

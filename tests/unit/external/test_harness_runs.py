@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -64,6 +65,10 @@ class Run:
         )
 
     @property
+    def directories(self) -> list[Path]:
+        return [path for path in (self.directory / "harness").iterdir() if path.is_dir()]
+
+    @property
     def calls(self) -> list[str]:
         path = self.directory / "harness" / "calls"
         return path.read_text().splitlines() if path.exists() else []
@@ -96,8 +101,7 @@ def test_a_patch_that_changed_is_judged_anew_and_the_others_are_kept(run: Run) -
     run({"a__b-0": "resolved", "a__b-1": "unresolved"})
     assert outcomes(run({"a__b-0": "resolved", "a__b-1": "resolved"}))[:2] == ["resolved", "resolved"]
     assert run.calls == ["a__b-0 a__b-1", "a__b-1"]
-    directories = [path for path in (run.directory / "harness").iterdir() if path.is_dir()]
-    assert len({path.name for path in directories}) == 2
+    assert len(run.directories) == 2
 
 
 @pytest.mark.parametrize("change", ["timeout", "version", "task"])
@@ -133,14 +137,16 @@ def test_a_harness_that_dies_leaves_what_it_judged_and_says_how_it_ended(run: Ru
 
 def test_a_harness_that_outlived_its_runner_is_waited_for(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """A runner that is killed ends nothing."""
-    patches = {"a__b-0": "resolved", "a__b-1": "slow"}
+    patches, left = {"a__b-0": "resolved", "a__b-1": "slow"}, list[subprocess.Popen[bytes]]()
     with monkeypatch.context() as killed:
-        killed.setattr(under_test, "_end", lambda _: None)
+        killed.setattr(under_test, "_end", left.append)
         killed.setattr(under_test.Ran, "is_graded", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             run(patches)
+    assert left[0].poll() is None
     assert outcomes(run(patches))[:2] == ["resolved", "resolved"]
     assert run.calls == ["a__b-0 a__b-1"]
+    left[0].wait()
 
 
 def test_an_exit_code_of_0_is_no_verdict(run: Run) -> None:
@@ -182,7 +188,7 @@ def test_placeholders_keep_their_words_whole_and_instance_ids_are_one_each(run: 
         "{max_workers}/{timeout} {split}"
     )
     run({"a__b-0": "x", "a__b-1": "y"}, command=command, max_workers=3)
-    [directory] = (run.directory / "harness").iterdir()
+    [directory] = run.directories
     words = json.loads((directory / "output.log").read_text())
     assert words == [
         f"-d={directory / 'tasks.json'}",
@@ -197,7 +203,7 @@ def test_the_harness_gets_no_keys(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
         under_test, "COMMAND", "/usr/bin/env X={dataset_name} Y={predictions_path} Z={run_id}"
     )
     run({"a__b-0": "x"}, command=under_test.COMMAND)
-    [directory] = (run.directory / "harness").iterdir()
+    [directory] = run.directories
     told = (directory / "output.log").read_text()
     assert "HF_HUB_OFFLINE=1" in told
     assert "sk-never" not in told
