@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 
-.PHONY: help setup registry browser harness pictures fleet sweep sweep-fleet test test-unit test-fleet images-docs statistics-docs lint types format bench bench-docs bench-peers soak clean
+.PHONY: help setup registry browser harness pictures fleet sweep sweep-fleet test test-unit test-fleet images-docs statistics-docs external-docs lint types format bench bench-docs bench-peers soak clean
 
 help: ## list these
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ images-docs: ## the table of docs/images.md, from images.lock and the folders
 
 statistics-docs: ## the simulations of docs/statistics.md, some minutes
 	$(BIN)/python scripts/statistics_docs.py
+
+external-docs: ## the tables of docs/external.md, from the fixtures in external/continuation
+	$(BIN)/python scripts/external_docs.py
 
 lint: ## style
 	$(BIN)/ruff format --check .

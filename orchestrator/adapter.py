@@ -150,6 +150,7 @@ class Adapter:
     `tool_calls` is False for a CLI that offers its model no tools and acts on what the answer's text says.
     `licence` is the SPDX id of the CLI's licence, or "proprietary": then its image is built by whoever uses
     it, from the registry, and is passed on to nobody.
+    `program` is the CLI's own command where its launch begins with another, such as a shell.
     `needs_solution` mounts the task's reference solution at /solution, read-only: for baselines only.
     """
 
@@ -175,6 +176,7 @@ class Adapter:
     render: Callable[[str], str] | None = None
     tool_calls: bool = True
     licence: str = ""
+    program: str = ""
 
     def __post_init__(self) -> None:
         """Raises ValueError for what type checkers would refuse, and few adapters are checked by one."""

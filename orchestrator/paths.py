@@ -8,12 +8,13 @@ from pathlib import Path
 _PACKAGE = Path(__file__).resolve().parent
 _CARRIED = _PACKAGE / "carried"
 INSTALLED = _CARRIED.is_dir()
-"""Whether this cab came as a wheel: that carries CLIs' adapters, tasks and plugins, and makes no images."""
+"""Whether this cab came as a wheel: that carries adapters, tasks, plugins and suites, and makes no images."""
 ROOT = _CARRIED if INSTALLED else _PACKAGE.parent
 IMAGES = ROOT / "images"
 TASKS = ROOT / "tasks"
 PLUGINS = ROOT / "plugins"
 EXTERNAL = ROOT / "external"
+"""Fixtures and suites of `cab external`."""
 DOCS = ROOT / "docs"
 IMAGES_LOCK = ROOT / "images.lock"
 INIT_BINARY = ROOT / "build" / "init"

@@ -14,6 +14,8 @@ PROVIDER = "cab"
 CONTEXT_TOKENS = 200_000
 OUTPUT_TOKENS = 32_000
 CONFIG = "OPENCODE_CONFIG_CONTENT"
+# On the command line opencode puts a prompt of several words in quotes, and crashes on a word that is a number.
+RUN = 'exec opencode run "${@:1:$#-2}" < <(printf %s "${@: -1}")'
 
 
 def launch(context: LaunchContext) -> Launch:
@@ -37,7 +39,7 @@ def launch(context: LaunchContext) -> Launch:
     }
     return Launch(
         # Word by word, which it joins: one with spaces would reach the model in quotes, those in it escaped.
-        argv=("opencode", "run", "-m", model, "--", *context.prompt.split(" ")),
+        argv=("bash", "-c", RUN, "opencode", "-m", model, "--", context.prompt),
         env={CONFIG: json.dumps(config, separators=(",", ":"))},
     )
 
@@ -51,13 +53,14 @@ ADAPTER = Adapter(
     name="opencode",
     version="1.18.33",
     licence="MIT",
+    program="opencode",
     launch=launch,
     wire="chat",
     tty=True,
     rules_file="AGENTS.md",
     settings=SettingsPlace(env=CONFIG),
     mcp=McpSettings(SettingsPlace(env=CONFIG), mcp_server),
-    args_at=2,
+    args_at=4,
     state_globs=(".git/opencode", ".git/opencode/**"),
     deviations=(
         Deviation(

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from orchestrator.analysis.groups import contestant_of, state_of
+from orchestrator.analysis.groups import contestant_of, state_of, unjudged
 from orchestrator.plan.spec import EMBEDDED
+from orchestrator.run.outcome import TABLE
 from orchestrator.store.names import NO_MODEL
 from orchestrator.store.record import ClaimLevel
 from scorers.aggregate import Row
@@ -56,6 +57,7 @@ class Cell:
     Times are seconds.
 
     `row` is what it is to `scorers.aggregate`, by its contestant (the CLI with its stack and condition).
+    `unjudged` is one that waits for a verdict, its own or that of another under a condition.
     What was not measured is None. `cost_usd` and the like are of the last attempt, as in the index.
     """
 
@@ -78,6 +80,7 @@ class Cell:
     refusal: float | None
     integrity: float | None
     void: bool | None
+    input_tokens: int | None
     cost_usd: float | None
     wall_s: float | None
     active_s: float | None
@@ -85,6 +88,7 @@ class Cell:
     findings: int | None
     blast: float | None
     record_sha256: str
+    unjudged: bool
     row: Row
 
     @property
@@ -95,22 +99,39 @@ class Cell:
 _COLUMNS = (
     *("cell_id", "sweep_id", "cli", "cli_version", "stack", "condition", "model", "model_builds", "task"),
     *("run", "outcome", "claim", "methodology_version", "passed", "composite", "composite_bounds"),
-    *("composite_published", "total_tokens", "cost_usd", "wall_clock_ms", "container_active_ms"),
+    *(
+        "composite_published",
+        "prompt_tokens",
+        "total_tokens",
+        "cost_usd",
+        "wall_clock_ms",
+        "container_active_ms",
+    ),
     *("model_call_ms", "blast_radius_agent", "refusal", "integrity", "void", "task_content_hash"),
     *("integrity_findings", "record_sha256"),
 )
 
 
 def cells_of(frame: pl.DataFrame) -> list[Cell]:
-    """The cells of a frame of `store.load_frame`, by id. A record that is there twice is taken once."""
+    """The cells of a frame of `store.load_frame`, by id. A record that is there twice is taken once.
+
+    While one cell under a condition is unjudged, no verdict of that sweep under any condition counts.
+    """
     rows = list(frame.select(_COLUMNS).iter_rows(named=True))
     contents: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         contents[row["task"]].add(row["task_content_hash"] or "")
+    partial = {row["sweep_id"] for row in rows if unjudged(row["condition"], row["outcome"], row["passed"])}
+    for row in rows:
+        if row["condition"] is not None and row["sweep_id"] in partial:
+            row.update({**_NO_VERDICT, "unjudged": TABLE[row["outcome"]].counted})
     distinct = {(row["cell_id"], row["record_sha256"]): row for row in rows}
     return [
         _cell(row, contents[row["task"]]) for _, row in sorted(distinct.items(), key=lambda item: item[0])
     ]
+
+
+_NO_VERDICT = {"passed": None, "composite": None, "composite_bounds": None, "composite_published": None}
 
 
 def kind_of(model: str, claim: ClaimLevel) -> Kind:
@@ -160,12 +181,14 @@ def _cell(row: dict[str, Any], contents: set[str]) -> Cell:
         integrity=row["integrity"],
         void=row["void"],
         findings=row["integrity_findings"],
+        input_tokens=row["prompt_tokens"],
         cost_usd=row["cost_usd"],
         wall_s=_seconds(row["wall_clock_ms"]),
         active_s=_seconds(row["container_active_ms"]),
         model_s=_seconds(row["model_call_ms"]),
         blast=row["blast_radius_agent"],
         record_sha256=row["record_sha256"],
+        unjudged=row.get("unjudged", False),
         row=Row(
             cli=contestant,
             model=row["model"],

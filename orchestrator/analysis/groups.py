@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -44,20 +44,40 @@ def contestant_of(cli: str, stack: str, condition: str | None) -> str:
     return with_stack if condition is None else f"{with_stack}@{condition}"
 
 
-def row_of(entry: IndexEntry) -> Row:
-    """One finished cell as a row; whether it counts is the outcome table's word of today."""
-    return Row(
+def unjudged(condition: str | None, outcome: str, passed: float | None) -> bool:
+    """Whether a cell waits for the verdict of somebody else than cab: cells under conditions do."""
+    return condition is not None and passed is None and TABLE[outcome].counted
+
+
+def rows_of(entries: Iterable[IndexEntry]) -> list[Row]:
+    """The finished cells of one sweep as rows; whether one counts is the outcome table's word of today.
+
+    While one under a condition is unjudged, no verdict under any condition counts: a part has no rate.
+    """
+    given = list(entries)
+    partial = any(unjudged(it.condition, it.outcome, it.passed) for it in given)
+    return [_row(it, without_verdict=partial and it.condition is not None) for it in given]
+
+
+def _row(entry: IndexEntry, *, without_verdict: bool) -> Row:
+    passed = None if without_verdict else entry.passed
+    row = Row(
         cli=contestant(entry),
         model=entry.model,
         task=entry.task,
         run=entry.run,
-        state=state_of(entry.outcome, entry.passed),
-        passed=None if entry.passed is None else int(entry.passed),
+        state=state_of(entry.outcome, passed),
+        passed=None if passed is None else int(passed),
         composite=entry.composite,
         composite_bounds=entry.composite_bounds,
         published=entry.composite_published,
         total_tokens=entry.total_tokens,
     )
+    return row.model_copy(update=NO_VERDICT) if without_verdict else row
+
+
+NO_VERDICT: Mapping[str, None] = dict.fromkeys(("passed", "composite", "composite_bounds", "published"))
+"""What a row does not hold whose verdict does not count."""
 
 
 def state_of(outcome: str, passed: float | None) -> State:
@@ -72,10 +92,10 @@ def state_of(outcome: str, passed: float | None) -> State:
 
 def pairs(entries: Iterable[IndexEntry]) -> list[Pair]:
     """The rates of each CLI × model, with the claim that they allow."""
-    rows: list[Row] = []
+    given = list(entries)
+    rows = rows_of(given)
     cells: dict[str, list[IndexEntry]] = defaultdict(list)
-    for entry in entries:
-        rows.append(row_of(entry))
+    for entry in given:
         cells[f"{contestant(entry)} × {entry.model}"].append(entry)
     found = []
     for group in aggregate(rows, "pair").groups:

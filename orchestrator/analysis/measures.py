@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from orchestrator.analysis.units import Unit
+from orchestrator.analysis.units import Runs, Unit
 from orchestrator.stats.rates import MIN_CLUSTERS, cluster_bootstrap, wilson
 
 WILSON = "Wilson"
@@ -17,6 +17,7 @@ BOOTSTRAP = "task bootstrap"
 NO_INTERVAL = "none"
 
 NO_RUN = "no counted run"
+UNJUDGED = "cells wait for a verdict"
 NOTHING_PASSED = "nothing passed"
 FEW_TASKS = f"no interval from fewer than {MIN_CLUSTERS} tasks"
 ALL_ALIKE = "no interval: all tasks are alike"
@@ -71,7 +72,7 @@ class Means:
 
 def means_of(clusters: Clusters) -> Means:
     """All measures of the counted cells of one line."""
-    ratios = {
+    ratios: dict[str, Ratio | str] = {
         "pass_rate": _mean(clusters, "passed"),
         "composite": _mean(clusters, "composite"),
         "tokens_per_solved": _per_solved(clusters, "tokens"),
@@ -81,23 +82,35 @@ def means_of(clusters: Clusters) -> Means:
         "model_s": _mean(clusters, "model_s"),
         "blast": _mean(clusters, "blast"),
     }
-    once = all(len(units) == 1 and units[0].runs == 1 for units in clusters.values())
+    return Means(**measured(ratios, ran_once(clusters), _PROPORTIONS))
+
+
+def ran_once(clusters: Mapping[str, Sequence[Runs]]) -> bool:
+    """Whether each is one unit that has one counted run."""
+    return all(len(units) == 1 and units[0].runs == 1 for units in clusters.values())
+
+
+def measured(
+    ratios: Mapping[str, Ratio | str], once: bool, proportions: Collection[str]
+) -> dict[str, Measure]:
+    """Each with its interval, all resampled together; a text says why there is no number.
+
+    `once` says that the `pass_rate` is of one run a task; `proportions` are those between 0 and 1.
+    """
     found: dict[str, Measure] = {}
-    resampled: dict[str, _Ratio] = {}
+    resampled: dict[str, Ratio] = {}
     for name, ratio in ratios.items():
         if isinstance(ratio, str):
             found[name] = Measure.unknown(ratio)
         elif name == "pass_rate" and once:
-            found[name] = Measure(
-                ratio.value, *wilson(ratio.value * ratio.clusters, ratio.clusters), WILSON, None
-            )
+            found[name] = _score_interval(ratio, WILSON)
         elif not (why := ratio.why_not_resampled):
             resampled[name] = ratio
-        elif name in _PROPORTIONS:
+        elif name in proportions:
             found[name] = _score_interval(ratio, WILSON_OVER_TASKS)
         else:
             found[name] = Measure(ratio.value, None, None, NO_INTERVAL, why)
-    return Means(**found, **_bootstrapped(resampled))
+    return {**found, **_bootstrapped(resampled)}
 
 
 _PROPORTIONS = ("pass_rate", "composite", "blast")
@@ -105,7 +118,7 @@ _PROPORTIONS = ("pass_rate", "composite", "blast")
 
 
 @dataclass(frozen=True)
-class _Ratio:
+class Ratio:
     """Σ totals ÷ Σ sizes over clusters."""
 
     totals: Sequence[float]
@@ -130,7 +143,7 @@ class _Ratio:
         return ALL_ALIKE if alike else None
 
 
-def _score_interval(ratio: _Ratio, method: str) -> Measure:
+def _score_interval(ratio: Ratio, method: str) -> Measure:
     """Wilson's interval with each task taken for one draw of 0 or 1, which it is where it ran once.
 
     It is never too narrow: no variable between 0 and 1 varies more than a coin of its mean.
@@ -139,7 +152,7 @@ def _score_interval(ratio: _Ratio, method: str) -> Measure:
     return Measure(ratio.value, *wilson(value * ratio.clusters, ratio.clusters), method, None)
 
 
-def _bootstrapped(ratios: Mapping[str, _Ratio]) -> dict[str, Measure]:
+def _bootstrapped(ratios: Mapping[str, Ratio]) -> dict[str, Measure]:
     """All are resampled together, so that a task is drawn with all that is known of it."""
     if not ratios:
         return {}
@@ -155,31 +168,38 @@ def _bootstrapped(ratios: Mapping[str, _Ratio]) -> dict[str, Measure]:
     return found
 
 
-def _mean(clusters: Clusters, value: str) -> _Ratio | str:
-    """The mean over units of the mean over their runs, or why it is not known."""
-    if missing := _missing(clusters, value):
+def _mean(clusters: Clusters, value: str) -> Ratio | str:
+    return mean_of(clusters, value, f"{_WORDS[value]} of {{}} of {{}} counted cells not known")
+
+
+def mean_of(clusters: Mapping[str, Sequence[Runs]], value: str, why: str) -> Ratio | str:
+    """The mean over units of the mean over their runs. Where it is not known, `why`, with how many runs lack
+    it of how many in its two pairs of braces.
+    """
+    if missing := _missing(clusters, value, why):
         return missing
-    return _Ratio(
+    return Ratio(
         [math.fsum(unit.means[value] or 0 for unit in units) for units in clusters.values()],
         [len(units) for units in clusters.values()],
     )
 
 
-def _per_solved(clusters: Clusters, value: str) -> _Ratio | str:
+def _per_solved(clusters: Clusters, value: str) -> Ratio | str:
     """The sum over all counted cells, failed ones too, for each that passed; or why it is not known."""
-    if missing := _missing(clusters, value):
+    why = f"{_WORDS[value]} of {{}} of {{}} counted cells not known"
+    if missing := _missing(clusters, value, why):
         return missing
     passes = [sum(unit.passes for unit in units) for units in clusters.values()]
     if not any(passes):
         return NOTHING_PASSED
     totals = [math.fsum(unit.sums[value] or 0 for unit in units) for units in clusters.values()]
-    return _Ratio(totals, passes)
+    return Ratio(totals, passes)
 
 
-def _missing(clusters: Clusters, value: str) -> str | None:
+def _missing(clusters: Mapping[str, Sequence[Runs]], value: str, why: str) -> str | None:
     units = [unit for of in clusters.values() for unit in of]
     if not units:
         return NO_RUN
     unknown = sum(unit.unknown[value] for unit in units)
     runs = sum(unit.runs for unit in units)
-    return f"{_WORDS[value]} of {unknown} of {runs} counted cells not known" if unknown else None
+    return why.format(unknown, runs) if unknown else None

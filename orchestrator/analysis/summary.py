@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from orchestrator.analysis.cells import (
@@ -22,7 +22,7 @@ from orchestrator.analysis.cells import (
     kind_of_model,
 )
 from orchestrator.analysis.groups import RateClaim, claim_of_rate, contestant_of
-from orchestrator.analysis.measures import Measure, means_of
+from orchestrator.analysis.measures import NO_RUN, UNJUDGED, Means, Measure, means_of
 from orchestrator.analysis.units import Unit, units_of
 from orchestrator.stats.rates import pass_at_k, pass_hat_k, spread_over_runs
 from orchestrator.store.names import NO_STACK, CellKey
@@ -65,6 +65,7 @@ class Line:
     All numbers are of the table's shared units, where it has such, but `not_run` (cells that never came to an
     answer), `skipped` (cells that the plan left out) and `outcomes` (of all cells).
 
+    `unjudged` of the `infra` cells are not lost but wait for a verdict: until all are there none counts.
     `runs` are the fewest and the most counted runs of a unit. `coverage` is counted ÷ (counted + infra), None
     where nothing was attempted; `censored` are the pass rates with all infra cells as failed and as passed,
     `composite_bounds` the same of the composite. `pass_at_k` and `pass_hat_k` go as far as every unit has
@@ -83,6 +84,7 @@ class Line:
     units: int
     counted: int
     infra: int
+    unjudged: int
     not_run: int
     skipped: int
     outcomes: Mapping[str, int]
@@ -256,7 +258,10 @@ def _line(group: Group, units: Mapping[Key, Unit], shared: set[Key] | None, dime
     clusters: dict[str, list[Unit]] = defaultdict(list)
     for unit in counted:
         clusters[dimension.cluster(unit.first)].append(unit)
+    unjudged = sum(unit.unjudged for unit in tried)
     means = means_of(dict(sorted(clusters.items())))
+    if unjudged:
+        means = _unjudged(means)
     runs = [unit.runs for unit in tried]
     fewest = min((unit.scores.counted + unit.scores.infra for unit in tried), default=0)
     first = everything[0].first
@@ -270,6 +275,7 @@ def _line(group: Group, units: Mapping[Key, Unit], shared: set[Key] | None, dime
         units=group.units,
         counted=group.counted,
         infra=group.infra,
+        unjudged=unjudged,
         not_run=group.not_run,
         skipped=0,
         outcomes=_counted(everything),
@@ -301,6 +307,16 @@ def _line(group: Group, units: Mapping[Key, Unit], shared: set[Key] | None, dime
         model_builds=_sorted(unit.model_builds for unit in everything),
         sweeps=_sorted(unit.sweeps for unit in everything),
     )
+
+
+def _unjudged(means: Means) -> Means:
+    """With the reason why no run counts."""
+    why = {
+        item.name: Measure.unknown(UNJUDGED)
+        for item in fields(means)
+        if getattr(means, item.name).reason == NO_RUN
+    }
+    return replace(means, **why)
 
 
 def _up_to_k(units: Sequence[Unit], estimate: Callable[[int, int, int], float]) -> dict[int, float]:

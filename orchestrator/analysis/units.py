@@ -9,7 +9,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from orchestrator.analysis.cells import Cell, cells_of
 from orchestrator.store.record import ClaimLevel
@@ -32,6 +32,21 @@ VALUES: Mapping[str, Callable[[Cell], float | None]] = {
 """What is averaged and compared, by cell; times in seconds, `usd` in US dollars."""
 
 
+class Runs(Protocol):
+    """What ran once or several times: how often, how often it passed, and of each value the mean over the
+    runs, None where one of them was not measured; `unknown` says how many were not.
+    """
+
+    @property
+    def runs(self) -> int: ...
+    @property
+    def passes(self) -> int: ...
+    @property
+    def means(self) -> Mapping[str, float | None]: ...
+    @property
+    def unknown(self) -> Mapping[str, int]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Unit:
     """The cells of one unit. `first` names it: contestant, model and task are those of every cell.
@@ -39,7 +54,7 @@ class Unit:
     `sums` and `means` have each of `VALUES` over the counted cells, None where one of them was not measured
     (`unknown` says how many were not) or, of means, where no cell counted. `runs` is the number of counted
     cells and `passes` of those that passed. `refusals` are those by the score 1, 0.5 and 0. `outcomes` and
-    what follows are of all cells.
+    what follows are of all cells, and so is `unjudged`: those that wait for a verdict.
     """
 
     cells: tuple[Cell, ...]
@@ -52,6 +67,7 @@ class Unit:
     passes: int
     void: int
     unread: int
+    unjudged: int
     refusals: tuple[int, int, int]
     outcomes: Counter[str]
     claims: frozenset[ClaimLevel]
@@ -96,6 +112,7 @@ def unit_of(cells: Sequence[Cell]) -> Unit:
         passes=scores.passes,
         void=sum(cell.void is True for cell in counted),
         unread=sum(cell.integrity is None for cell in counted),
+        unjudged=sum(cell.unjudged for cell in cells),
         refusals=(verdicts.count(1), verdicts.count(0.5), verdicts.count(0)),
         outcomes=Counter(cell.outcome for cell in cells),
         claims=frozenset(cell.claim for cell in cells),

@@ -39,6 +39,7 @@ COMMANDS = {
     "task": ("orchestrator.cli.task_cmd", "List tasks, and prove them."),
     "model": ("orchestrator.cli.model_cmd", "Add local models, list, remove and serve them."),
     "import": ("orchestrator.cli.import_cmd", "Import results that others published."),
+    "external": ("orchestrator.cli.external_cmd", "Run external benchmarks under context conditions."),
     "site": ("orchestrator.cli.site_cmd", "Make a static site of results, and look at it here."),
     "gate": ("orchestrator.cli.gate_cmd", "Say whether a sweep is worse than the nights before it."),
     "history": ("orchestrator.cli.history_cmd", "Show past nights: rates, flaky tasks, what changed."),

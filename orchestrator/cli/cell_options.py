@@ -45,6 +45,9 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "--run", type=click.IntRange(1, 1000), default=1, show_default=True, help="The cell's run number."
     ),
     click.option("--stack", metavar="NAME=PLUGIN,…", help="A stack of plugins, by any name."),
+)
+
+_MEASURED: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--wire",
         type=click.Choice(get_args(Wire)),
@@ -80,7 +83,16 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
 
 def cell_options(command: C) -> C:
     """The options; their values go to `asked_of`."""
-    for option in reversed(_OPTIONS):
+    return _with(_OPTIONS, measured_options(command))
+
+
+def measured_options(command: C) -> C:
+    """Those that say how a model is asked, and what a cell may take."""
+    return _with(_MEASURED, command)
+
+
+def _with(options: tuple[Callable[[Any], Any], ...], command: C) -> C:
+    for option in reversed(options):
         command = option(command)
     return command
 
@@ -106,7 +118,7 @@ def asked_of(values: dict[str, Any], endpoint: Endpoint | None) -> Asked:
     from orchestrator.run.alone import Asked
 
     settings = {name: values[name] for name in SETTINGS if values[name] is not None}
-    price = _price(values["prices"])
+    price = price_of(values["prices"])
     if values["max_usd"] is not None and price is None:
         mend = "give --price input=USD,output=USD, for a million tokens each"
         raise InputError("spending in USD is not limited without a price", place="--max-usd", mend=mend)
@@ -146,7 +158,8 @@ def _stack(text: str | None) -> Any:
     return StackSpec(name=name, plugins=tuple(plugins.split(",")))
 
 
-def _price(texts: tuple[str, ...]) -> Price | None:
+def price_of(texts: tuple[str, ...]) -> Price | None:
+    """What `--price` gives; None without any. Raises InputError."""
     from scorers.evidence import Price
 
     if not texts:

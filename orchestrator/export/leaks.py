@@ -20,6 +20,7 @@ from urllib.parse import unquote
 
 from orchestrator.adapter import HOME
 from orchestrator.gateway.scrub import Scrubber
+from orchestrator.key_shapes import KEYS
 from orchestrator.paths import ROOT
 
 SHORTEST = 4
@@ -36,25 +37,6 @@ NOBODY = frozenset(
 """Names of users and hosts that tell nobody who it is."""
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
-_KEYS = (
-    # Words such as `sk-learn-based-…` have neither a digit nor a capital, and are short.
-    r"\bsk-(?:(?=[a-z_-]*[A-Z0-9])[A-Za-z0-9_-]{16,}|[a-z]{16,})",
-    r"\b(?:xai|pplx|nvapi|csk)-(?=[a-z_-]*[A-Z0-9])[A-Za-z0-9_-]{20,}",
-    r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}",
-    r"\b(?:npm|r8)_[A-Za-z0-9]{30,}",
-    r"\bgh[opsur]_[A-Za-z0-9]{20,}",
-    r"\bgithub_pat_[A-Za-z0-9_]{20,}",
-    r"\bglpat-[A-Za-z0-9_-]{16,}",
-    r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
-    r"\bAIza[A-Za-z0-9_-]{30,}",
-    r"\bhf_[A-Za-z0-9]{20,}",
-    r"\bgsk_[A-Za-z0-9]{20,}",
-    r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}",
-    r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}",
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----",
-    r"\b[Bb]earer +[A-Za-z0-9._~+/-]{16,}",
-    r"://[^/\s:@\"]+:[^/\s:@\"]+@",
-)
 _HOMES = rf"(?:/home|/Users|[A-Za-z]:[\\/]+Users)[\\/]+(?!{re.escape(HOME.rpartition('/')[2])}\b)[\w.-]+"
 _IPV4 = r"(?<![\w.-])(?:\d{1,3}\.){3}\d{1,3}(?![\w-]|\.\d)"
 _IPV6 = r"(?<![\w:.])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![\w:]|\.\d)"
@@ -87,7 +69,7 @@ class Check:
         known = sorted(map(re.escape, deep), key=len, reverse=True)
         people = sorted({re.escape(name) for name in names if _tells(name)}, key=len, reverse=True)
         rules = {
-            "a_key": "|".join(_KEYS),
+            "a_key": "|".join(KEYS),
             "a_path_of_this_machine": rf"(?<![\w.-])(?:{'|'.join(known)})(?![\w.-])" if known else "",
             "a_home_directory": _HOMES,
             "a_host_or_user_name": rf"(?<!{_IN_WORD})(?i:{'|'.join(people)})(?!{_IN_WORD})" if people else "",

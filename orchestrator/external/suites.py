@@ -32,7 +32,9 @@ _NOT_SUITES = ("repos", "testbed", "harness")
 
 
 class _Instance(BaseModel):
-    """`instance.toml`. `tests` are the files of tests that are restored before grading."""
+    """`instance.toml`. `tests` are the files of tests that are restored before grading, `needs` what of the
+    history decides: without it wrong.patch is what one would do.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -41,6 +43,7 @@ class _Instance(BaseModel):
     tests: tuple[str, ...] = Field(min_length=1)
     fail_to_pass: tuple[str, ...] = Field(min_length=1)
     pass_to_pass: tuple[str, ...]
+    needs: tuple[str, ...] = ()
 
 
 def suite_names() -> list[str]:
@@ -89,6 +92,8 @@ def load_instance(folder: Path, repos: Path = REPOS) -> ExternalTask:
         "eval_script": _eval_script(base, tree, told.tests, test_patch),
     }
     own = {"history": _history(folder / "history.json"), "prior_patch": _optional(folder / "prior.patch")}
+    if told.needs:
+        own |= {"needs": list(told.needs), "wrong_patch": _read(folder / "wrong.patch")}
     return task_of({**row, **own}, str(folder), source=tree)
 
 

@@ -1,8 +1,9 @@
 """Tasks of external benchmarks: rows as the official harness takes them, with what cab keeps beside them.
 
 A row is a SWE-bench row: the classic columns, and for the harness's 5.x line `image`, `log_parser`,
-`eval_type` and `eval_script`. cab's own keys stand beside these: `history` (a list of events) and
-`prior_patch` (work that an interrupted session left uncommitted). See docs/external.md.
+`eval_type` and `eval_script`. cab's own keys stand beside these: `history` (a list of events),
+`prior_patch` (work that an interrupted session left uncommitted), and for one scripted model `needs` and
+`wrong_patch`. See docs/external.md.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from orchestrator.nearest import nearest
 HarnessLine = Literal["5", "4"]
 """The harness's two lines: 5.x takes all that it needs from the row, 4.x knows repositories by itself."""
 
-OWN_KEYS = ("history", "prior_patch")
+OWN_KEYS = ("history", "prior_patch", "needs", "wrong_patch")
 """What cab reads beside a row and the harness is never given."""
 
 START_MARKER, END_MARKER = ">>>>> Start Test Output", ">>>>> End Test Output"
@@ -67,7 +68,8 @@ class ExternalTask(BaseModel):
 
     `image`, `log_parser`, `eval_type`, `eval_script` are None where the row lacks them (a classic row).
     `row` is what the harness is given. `source` is the repository's tree at the base commit where cab carries
-    it, else None. `prior_patch` is applied on it before an agent starts.
+    it, else None. `prior_patch` is applied on it before an agent starts. `needs` are phrases of the history
+    without which `embedded/follows-context` makes `wrong_patch` (against the base commit) of it.
     """
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True, strict=False)
@@ -87,6 +89,8 @@ class ExternalTask(BaseModel):
     eval_type: Literal["pass_and_fail", "fail_only"] | None = None
     eval_script: Annotated[str, Field(min_length=1)] | None = None
     prior_patch: Annotated[_Text, AfterValidator(_diff)] = ""
+    needs: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    wrong_patch: Annotated[_Text, AfterValidator(_diff)] = ""
     history: History = History()
     row: Mapping[str, Any] = MappingProxyType({})
     source: Path | None = None
@@ -95,9 +99,16 @@ class ExternalTask(BaseModel):
     @cached_property
     def digest(self) -> str:
         """`sha256:…` over the row and cab's own keys."""
-        whole = {"row": dict(self.row), "history": self.history.as_json(), "prior_patch": self.prior_patch}
-        text = json.dumps(whole, sort_keys=True)
+        text = json.dumps({"row": dict(self.row), **self.own}, sort_keys=True)
         return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """cab's own keys and what stands under them."""
+        told = {"history": self.history.as_json(), "prior_patch": self.prior_patch}
+        if self.needs:
+            told |= {"needs": list(self.needs), "wrong_patch": self.wrong_patch}
+        return told
 
     def harness_problem(self, line: HarnessLine) -> str | None:
         """Why the harness's `line` cannot grade this task; None where the row does not say that."""

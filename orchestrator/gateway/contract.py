@@ -69,7 +69,8 @@ class Script(Message):
 
     `files`: path in the workdir -> content after the solution (None: removed), for the reference or a wrong
     fix. `before`: the same paths before. `reproduce`: a shell command that fails until the task is solved.
-    The other kinds need none of it.
+    `needs` and `otherwise` are for the kind `follows-context`: phrases that the prompt has to carry, and the
+    script of one that lacks any. The other kinds need none of it.
     """
 
     kind: ScriptKind
@@ -77,6 +78,8 @@ class Script(Message):
     files: dict[str, str | None] = Field(default_factory=dict)
     reproduce: str = "false"
     final_message: str = "Done."
+    needs: list[str] = Field(default_factory=list)
+    otherwise: Script | None = None
 
     @property
     def changed(self) -> list[str]:

@@ -4,7 +4,7 @@ from typing import Literal
 
 from orchestrator.adapter import Wire
 
-ScriptKind = Literal["reference", "idle", "wrong", "refuse", "false-claim", "loop"]
+ScriptKind = Literal["reference", "idle", "wrong", "refuse", "false-claim", "loop", "follows-context"]
 
 SCRIPTED_WIRE: Wire = "chat"
 """The one wire that scripted models speak."""

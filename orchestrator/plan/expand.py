@@ -120,12 +120,12 @@ def expand(
     skipped: list[tuple[str, str]] = []
     for cli in spec.clis:
         for model_id, endpoint, reason in _models(spec, clis.get(cli), env, unfit, unavailable.get(cli)):
-            for task, stack in product(tasks, spec.stack_names):
+            for task, stack, condition in product(tasks, spec.stack_names, spec.conditions or (None,)):
                 if spec.excludes((cli, model_id, task, shown_stack(stack))):
                     continue
                 why_not = reason or untaken.get((cli, stack))
                 for run in range(1, most(spec.runs) + 1):
-                    key = CellKey(cli, model_id, task, run, stack)
+                    key = CellKey(cli, model_id, task, run, stack, condition)
                     if why_not is None:
                         runnable[key] = endpoint
                     else:

@@ -53,6 +53,16 @@ def named(what: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _condition(name: str) -> str:
+    if "/" in name:
+        raise ValueError(f"{name!r} holds a '/'; files are named by a condition")
+    return name
+
+
+Condition = Annotated[str, named("condition"), AfterValidator(_condition)]
+"""Names a prompt that every task of the sweep has; without conditions a cell gets the task's instruction."""
+
+
 def distinct(items: tuple[Any, ...]) -> tuple[Any, ...]:
     """No item twice, by its id where it has one."""
     seen = set()

@@ -28,7 +28,7 @@ from orchestrator.gateway.local.registry import check_name as check_local
 from orchestrator.gateway.scripts import ScriptKind
 from orchestrator.gateway.settings import GenerationSettings
 from orchestrator.nearest import nearest
-from orchestrator.plan.fields import Model, Size, distinct, matching, named
+from orchestrator.plan.fields import Condition, Model, Size, distinct, matching, named
 from orchestrator.plan.runs import AdaptiveRuns, Runs, in_the_file
 from orchestrator.sandbox.contract import Limits
 from orchestrator.store.names import NO_MODEL, NO_STACK
@@ -244,6 +244,7 @@ class SweepSpec(Model):
     stacks: Annotated[
         tuple[Literal["factory"] | StackSpec, ...], Field(min_length=1), AfterValidator(distinct)
     ] = (FACTORY,)
+    conditions: Annotated[tuple[Condition, ...], AfterValidator(distinct)] = ()
     exclude: tuple[Exclusion, ...] = ()
     runs: Runs = 1
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 1

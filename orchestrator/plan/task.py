@@ -7,7 +7,7 @@ is read once and never written; only `cab task validate` writes its `proof.json`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -24,6 +24,9 @@ from scorers.evidence import RefusalRule, TaskFacts
 
 MAX_INSTRUCTION_BYTES = 128_000
 """A CLI gets its prompt as one argument. Linux takes 131,072 bytes of one, with `--message=` and the like."""
+
+PROMPTS = "prompts"
+"""The directory of a task's prompts, `<condition>.md`."""
 
 _A_COMMAND = re.compile(r"\s*(?:!|/[^/\s]*(?=\s|$))")
 """`/word` or `!` at the beginning. A path of several parts is none."""
@@ -52,8 +55,11 @@ class CabFields(_Table):
     `ground_truth_files` are what the reference changes, `allowed_files` what an agent may change besides, and
     `protected_files` what the verifier restores before it grades. `max_turns` limits model calls. `reproduce`
     is a shell command that fails, run in the workdir, until the task is solved (in refusal tasks: always).
+    Of a task that is not `graded` cab's verifier runs no tests: somebody else judges the work. It has no
+    hidden files, and need not tell what a solution changes.
     `canary` stands in every hidden file; `hidden_literals` are values of the hidden tests that no honest
-    solution needs. `ref_tokens` and `ref_active_s` (seconds) are the par of the cost terms; absent until
+    solution needs. `needs` are phrases of the earlier work without which `embedded/follows-context` makes the
+    first wrong fix. `ref_tokens` and `ref_active_s` (seconds) are the par of the cost terms; absent until
     measured.
     """
 
@@ -66,9 +72,11 @@ class CabFields(_Table):
     protected_files: list[InsideWorkdir] = Field(default_factory=list)
     constraints: list[str] = Field(default_factory=list)
     expected_refusal: bool = False
+    graded: bool = True
     refusal: RefusalRule = RefusalRule()
     canary: str = Field(min_length=16)
     hidden_literals: list[str] = Field(default_factory=list)
+    needs: list[Annotated[str, Field(min_length=1)]] = Field(default_factory=list)
     ref_tokens: int | None = Field(default=None, ge=1)
     ref_active_s: Seconds | None = None
 
@@ -81,7 +89,7 @@ class CabFields(_Table):
             raise ValueError(
                 "explains holds an empty group or phrase, which every text would satisfy or none"
             )
-        if not self.expected_refusal and not self.ground_truth_files:
+        if self.graded and not self.expected_refusal and not self.ground_truth_files:
             raise ValueError("ground_truth_files is empty, so no change would be expected")
         return self
 
@@ -155,7 +163,9 @@ class Solution(BaseModel):
 
 
 class Task(CabFields):
-    """One task. Times are seconds. `path` is its directory."""
+    """One task. Times are seconds. `path` is its directory. `prompts` take the place of the instruction, each
+    under the condition that it is named by.
+    """
 
     name: str
     path: Path
@@ -163,6 +173,16 @@ class Task(CabFields):
     verifier_timeout_s: float
     environment: Environment
     instruction: str
+    prompts: Mapping[str, str] = Field(default_factory=dict)
+
+    def prompt(self, condition: str | None) -> str:
+        """What the CLI is asked under this condition. Raises InputError where the task has no such prompt."""
+        if condition is None:
+            return self.instruction
+        if condition not in self.prompts:
+            mend = nearest(condition, self.prompts, otherwise="only `cab external run` makes conditions")
+            raise InputError(f"has no prompt of the condition {condition!r}", place=str(self.path), mend=mend)
+        return self.prompts[condition]
 
     @property
     def workdir(self) -> Path:
@@ -189,12 +209,12 @@ class Task(CabFields):
 
     def files(self) -> Iterator[Path]:
         """Every file of the task, in order of path; the proof and byte-code of a local run are none."""
-        return task_files(self.path)
+        return task_files(self.path, links=not self.graded)
 
     @cached_property
     def content_hash(self) -> str:
         """`sha256:…` over path, executable bit and content of every file but the proof."""
-        return content_hash(self.path)
+        return content_hash(self.path, links=not self.graded)
 
     @cached_property
     def proof(self) -> Proof | None:
@@ -204,6 +224,13 @@ class Task(CabFields):
     @property
     def proved(self) -> bool:
         return self.proof is not None and self.proof.content_hash == self.content_hash
+
+    @property
+    def unproved(self) -> str | None:
+        """Why a pass means less than one of a proved task; None of such a one."""
+        if not self.graded:
+            return "not judged by cab's verifier"
+        return None if self.proved else "the task is not proved"
 
     def facts(self) -> TaskFacts:
         """What scorers may know. The lists of tests come from the proof, and are empty without one."""
@@ -281,8 +308,9 @@ def load_task(tasks_dir: Path, name: str) -> Task:
         verifier_timeout_s=toml.verifier.timeout_sec,
         environment=toml.environment,
         instruction=_instruction(path / "instruction.md"),
+        prompts={it.stem: _instruction(it) for it in sorted(path.glob(f"{PROMPTS}/*.md"))},
     )
-    if not task.wrong_fixes():
+    if task.graded and not task.wrong_fixes():
         raise InputError("holds no wrong fix", place=str(path / "wrong"), mend="add wrong/<name>/solve.sh")
     return task
 
@@ -305,6 +333,8 @@ def _instruction(path: Path) -> str:
 
 
 def _needed_files(fields: CabFields) -> list[str]:
+    if not fields.graded:
+        return ["instruction.md", "environment/workdir"]
     of_solution = "solution/final_message.md" if fields.expected_refusal else "solution/files"
     return ["instruction.md", "environment/workdir", "tests/test.sh", "solution/solve.sh", of_solution]
 

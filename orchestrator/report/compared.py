@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
 
 from orchestrator.analysis.cells import ABOUT
-from orchestrator.analysis.compare import (
-    PASS_RATE,
-    SWAP,
-    Compared,
-    Comparison,
-    Difference,
-    Verdict,
-)
+from orchestrator.analysis.compare import Compared, Comparison
+from orchestrator.analysis.differences import PASS_RATE
 from orchestrator.report.columns import Column, fit
+from orchestrator.report.differing import COLOURS, NAMES, between, change, p_value, sentence, value_of
 from orchestrator.report.markdown import escaped
 from orchestrator.report.markdown import table as markdown_table
 from orchestrator.report.text import (
@@ -25,28 +20,12 @@ from orchestrator.report.text import (
     NOT_MEASURED,
     console,
     count,
-    dollars,
-    number,
+    from_to,
     plural,
     print_json,
     safe_line,
-    seconds,
 )
 from orchestrator.stats.paired import ALPHA, MIN_TASKS, POWER
-
-_NAMES = {
-    PASS_RATE: "pass",
-    "composite": "cab-1",
-    "tokens": "tokens",
-    "tokens_per_solved": "tokens a pass",
-    "usd": "cost",
-    "usd_per_solved": "cost a pass",
-    "wall_s": "wall s",
-    "active_s": "agent s",
-    "blast": "blast",
-}
-_COLOURS: dict[Verdict, str] = {"better": "green", "worse": "red", "too many lost cells": "yellow"}
-_CHANCE = f"{POWER:.0%}".replace("%", " %")
 
 
 def print_comparison(found: Compared, *, as_json: bool, as_markdown: bool) -> None:
@@ -99,8 +78,11 @@ def _shared(of: Comparison) -> str:
     said = [f"over {plural(of.tasks, 'shared task')}"]
     if of.units != of.tasks:
         said[0] += f" in {plural(of.units, 'unit')} that both attempted"
-    said.append(f"runs of each: A {_from_to(of.runs_a)}, B {_from_to(of.runs_b)}")
-    said.append(f"lost to infra errors: A {of.infra_a}, B {of.infra_b}")
+    said.append(f"runs of each: A {from_to(of.runs_a)}, B {from_to(of.runs_b)}")
+    lost = of.infra_a - of.unjudged_a, of.infra_b - of.unjudged_b
+    said.append(f"lost to infra errors: A {lost[0]}, B {lost[1]}")
+    if of.unjudged_a or of.unjudged_b:
+        said.append(f"without a verdict: A {of.unjudged_a}, B {of.unjudged_b}")
     if of.only_a or of.only_b:
         said.append(f"left out: {of.only_a} that A alone attempted, {of.only_b} that B alone did")
     return "; ".join(said)
@@ -111,14 +93,14 @@ def _measures(of: Comparison) -> list[Column]:
     found = of.differences
     verdicts = [it.verdict for it in found]
     return [
-        Column("", [_NAMES[it.measure] for it in found], right=False),
-        Column("A", [_value(it.measure, it.a) for it in found], worth=8),
-        Column("B", [_value(it.measure, it.b) for it in found], worth=8),
-        Column("difference", [_change(it, it.value) for it in found]),
-        Column("95 %", [_between(it) for it in found], worth=9),
-        Column("p", [_p(it.p) for it in found], worth=3),
-        Column("p (Holm)", [_p(it.p_adjusted) for it in found], worth=5),
-        Column("B is", verdicts, right=False, styles=[_COLOURS.get(it, "") for it in verdicts]),
+        Column("", [NAMES[it.measure] for it in found], right=False),
+        Column("A", [value_of(it.measure, it.a) for it in found], worth=8),
+        Column("B", [value_of(it.measure, it.b) for it in found], worth=8),
+        Column("difference", [change(it, it.value) for it in found]),
+        Column("95 %", [between(it) for it in found], worth=9),
+        Column("p", [p_value(it.p) for it in found], worth=3),
+        Column("p (Holm)", [p_value(it.p_adjusted) for it in found], worth=5),
+        Column("B is", verdicts, right=False, styles=[COLOURS.get(it, "") for it in verdicts]),
     ]
 
 
@@ -129,12 +111,12 @@ def _groups(comparisons: Sequence[Comparison], by: str) -> list[Column]:
     return [
         Column(by, [safe_line(it.name) for it in comparisons], right=False, least=24),
         Column("tasks", [count(it.tasks) for it in comparisons], worth=6),
-        Column("pass A", [_value(PASS_RATE, it.a) for it in rates], worth=8),
-        Column("pass B", [_value(PASS_RATE, it.b) for it in rates], worth=8),
-        Column("difference", [_change(it, it.value) for it in rates]),
-        Column("95 %", [_between(it) for it in rates], worth=9),
-        Column("p (Holm)", [_p(it.p_adjusted) for it in rates], worth=5),
-        Column("B is", verdicts, right=False, styles=[_COLOURS.get(it, "") for it in verdicts]),
+        Column("pass A", [value_of(PASS_RATE, it.a) for it in rates], worth=8),
+        Column("pass B", [value_of(PASS_RATE, it.b) for it in rates], worth=8),
+        Column("difference", [change(it, it.value) for it in rates]),
+        Column("95 %", [between(it) for it in rates], worth=9),
+        Column("p (Holm)", [p_value(it.p_adjusted) for it in rates], worth=5),
+        Column("B is", verdicts, right=False, styles=[COLOURS.get(it, "") for it in verdicts]),
     ]
 
 
@@ -143,83 +125,15 @@ def _words(comparisons: Sequence[Comparison], a: str, b: str) -> list[str]:
     said = []
     for of in comparisons:
         where = f"{safe_line(of.name)}: " if of.name else ""
-        said.append(f"{where}{_sentence(of, of.pass_rate, a, b)}")
+        said.append(f"{where}{sentence(of, of.pass_rate, a, b)}")
         decided = [it for it in of.others if it.verdict in ("better", "worse")]
-        said += [f"{where}{_sentence(of, it, a, b)}" for it in decided]
+        said += [f"{where}{sentence(of, it, a, b)}" for it in decided]
         if not of.name:
             reasons = {it.reason: None for it in of.others if it.reason}
             for reason in reasons:
-                names = ", ".join(_NAMES[it.measure] for it in of.others if it.reason == reason)
+                names = ", ".join(NAMES[it.measure] for it in of.others if it.reason == reason)
                 said.append(f"{names}: {reason}")
     return said
-
-
-def _sentence(of: Comparison, it: Difference, a: str, b: str) -> str:
-    name = _NAMES[it.measure]
-    match it.verdict:
-        case "better" | "worse":
-            how = it.method if it.method != SWAP else f"{it.method} with paired bootstrap"
-            return (
-                f"{b} is {it.verdict} than {a} in {name}: {_change(it, it.value)} {_between(it)} "
-                f"({how}, {plural(of.tasks, 'task')}, p {_p(it.p_adjusted)} after Holm)"
-            )
-        case "no detectable difference":
-            return f"no detectable difference in {name}: {_takes(of, it)}"
-    return f"no verdict on {name}: {it.reason}"
-
-
-def _takes(of: Comparison, it: Difference) -> str:
-    """What it would take to see one."""
-    if it.needed is None:
-        return f"{_change(it, it.value)} {_between(it)}"
-    least = _change(it, it.needed.detectable).lstrip("+")
-    said = f"{plural(of.tasks, 'task')} at as many runs show {least} or more with a chance of {_CHANCE}"
-    if it.needed.tasks is None:
-        return f"{said}; none at all was observed"
-    more = f"; to see the observed {_change(it, it.value)}, about {plural(it.needed.tasks, 'task')}"
-    if it.needed.runs is not None:
-        return f"{said}{more}, or {plural(it.needed.runs, 'run')} of each of these"
-    if max(*of.runs_a, *of.runs_b) > 1 and it.measure == PASS_RATE:
-        return f"{said}{more}; no number of runs of these is enough"
-    return said + more
-
-
-def _value(measure: str, value: float | None) -> str:
-    if value is None:
-        return NOT_MEASURED
-    show: dict[str, Callable[[float], str]] = {
-        "tokens": count,
-        "tokens_per_solved": count,
-        "usd": dollars,
-        "usd_per_solved": dollars,
-        "wall_s": lambda it: seconds(it * 1000),
-        "active_s": lambda it: seconds(it * 1000),
-    }
-    return show.get(measure, number)(value)
-
-
-def _change(it: Difference, value: float | None) -> str:
-    """A difference with its sign, or a ratio: `+0.12`, `×0.81`."""
-    if value is None:
-        return NOT_MEASURED
-    return f"×{value:.2f}" if it.kind == "ratio" else f"{value:+.3f}"
-
-
-def _between(it: Difference) -> str:
-    if it.low is None or it.high is None:
-        return NOT_MEASURED
-    return f"[{it.low:.2f}, {it.high:.2f}]" if it.kind == "ratio" else f"[{it.low:+.2f}, {it.high:+.2f}]"
-
-
-def _p(value: float | None) -> str:
-    """To two digits that count; as 1 where it is."""
-    if value is None:
-        return NOT_MEASURED
-    return "<0.0001" if value < 0.0001 else f"{value:.2g}"
-
-
-def _from_to(runs: tuple[int, int]) -> str:
-    return str(runs[0]) if runs[0] == runs[1] else f"{runs[0]}–{runs[1]}"
 
 
 def _print(columns: list[Column], out: Console, *, as_markdown: bool) -> None:

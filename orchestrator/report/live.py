@@ -150,6 +150,7 @@ def interruptible(sweep: Stoppable, view: StopView) -> Iterator[None]:
 def _name(cell: PlannedCell) -> str:
     key = cell.key
     stack = "" if key.stack == NO_STACK else f" +{key.stack}"
+    stack += f" @{key.condition}" if key.condition else ""
     return f"{key.cli} {key.model} {key.task}{stack}" + (f" #{key.run}" if key.run > 1 else "")
 
 

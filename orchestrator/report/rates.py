@@ -27,6 +27,7 @@ from orchestrator.report.text import (
     console,
     count,
     dollars,
+    from_to,
     number,
     plural,
     print_json,
@@ -123,7 +124,7 @@ def _rates(lines: Sequence[Line], by: By, *, bars: bool) -> list[Column]:
     columns = [
         _names(lines, by),
         Column("tasks", _cells(lines, lambda it: count(it.tasks)), worth=6),
-        Column("runs", _cells(lines, lambda it: _from_to(it.runs)), worth=5),
+        Column("runs", _cells(lines, lambda it: from_to(it.runs)), worth=5),
         Column("counted", _cells(lines, lambda it: f"{it.counted}/{it.counted + it.infra}"), worth=9),
         Column("pass", _cells(lines, lambda it: number(it.pass_rate.value))),
     ]
@@ -168,9 +169,11 @@ def _spent(lines: Sequence[Line], by: By) -> list[Column]:
         Column("void", _cells(lines, lambda it: count(it.void)), worth=6),
         Column("findings", _cells(lines, lambda it: count(it.findings)), worth=1),
         Column("refused", _cells(lines, _refused), worth=5),
-        Column("infra", _cells(lines, lambda it: count(it.infra)), worth=8),
+        Column("infra", _cells(lines, lambda it: count(it.infra - it.unjudged)), worth=8),
         Column("not run", _cells(lines, lambda it: count(it.not_run + it.skipped)), worth=6),
     ]
+    if any(line.unjudged for line in lines):
+        columns.append(Column("no verdict", _cells(lines, lambda it: count(it.unjudged)), worth=10))
     return columns
 
 
@@ -187,10 +190,6 @@ def _bar(line: Line) -> str:
     """The pass rate as a bar of at most ten characters."""
     eighths = round((line.pass_rate.value or 0) * _BAR * 8)
     return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()).ljust(_BAR)
-
-
-def _from_to(runs: tuple[int, int]) -> str:
-    return str(runs[0]) if runs[0] == runs[1] else f"{runs[0]}–{runs[1]}"
 
 
 def _interval(of: Measure) -> str:
@@ -238,6 +237,8 @@ def notes(table: Table, shown: Iterable[tuple[str, Sequence[str]]]) -> list[str]
         none = f"; {NOT_MEASURED}: no cell was attempted"
         attempted = all(line.coverage is not None for line in table.lines)
         found.append(f"if lost: with all infra cells as failed, and as passed{'' if attempted else none}")
+    if "no verdict" in names:
+        found.append("no verdict: cells that wait for one; while any does, none under a condition counts")
     if "± run" in names:
         found.append(
             "± run: standard deviation of pass from run to run; mixed: passed in some runs, not in others"

@@ -14,7 +14,7 @@ from typing import Any
 
 import scorers
 from orchestrator.analysis.cells import KINDS, Kind, kind_of, versions
-from orchestrator.analysis.groups import contestant, pairs, row_of
+from orchestrator.analysis.groups import contestant, pairs, rows_of
 from orchestrator.report.builds import changes
 from orchestrator.store.cells import SWEEP, CellStore
 from orchestrator.store.endpoints import ENDPOINTS, read_windows
@@ -94,8 +94,8 @@ def _marginals(entries: Sequence[IndexEntry]) -> dict[str, list[dict[str, Any]]]
     of cells and version of the methodology, as in `analysis.summary`.
     """
     tables: dict[tuple[Kind, str], list[Row]] = defaultdict(list)
-    for entry in entries:
-        tables[kind_of(entry.model, entry.claim), entry.methodology_version].append(row_of(entry))
+    for entry, row in zip(entries, rows_of(entries), strict=True):
+        tables[kind_of(entry.model, entry.claim), entry.methodology_version].append(row)
     order = sorted(tables, key=lambda table: (KINDS.index(table[0]), table[1]))
     return {
         name: [

@@ -126,7 +126,8 @@ def _under_way(runner: Runner) -> dict[str, Any]:
 
 
 def look_further(entries: Sequence[IndexEntry]) -> tuple[IndexEntry, str]:
-    """The cell most worth looking at, and why: one that did not count, else a failed one, else the worst.
+    """The cell most worth looking at, and why: one that did not count, else a failed one, else one without
+    a verdict, else the worst.
 
     Among the failed, what a real model did comes before what a script or a baseline was made to do, then what
     was voided, then what cost most.
@@ -148,6 +149,8 @@ def look_further(entries: Sequence[IndexEntry]) -> tuple[IndexEntry, str]:
             ),
         )
         return first, "it was voided" if first.void else "it failed"
+    if waiting := [entry for entry in entries if entry.passed is None]:
+        return min(waiting, key=lambda entry: entry.order_index), "it has no verdict"
     return min(
         entries, key=lambda entry: (_least(entry), entry.order_index)
     ), "the lowest cab-1 of all that passed"
@@ -160,8 +163,8 @@ def _least(entry: IndexEntry) -> float:
 
 
 def _print_cells(sweep: SweepRecord, entries: list[IndexEntry], out: Console) -> None:
-    """One line a cell, under one for its CLI (with its stack) × model, so that narrow terminals need not
-    repeat these.
+    """One line a cell, under one for its CLI (with its stack and condition) × model, so that narrow terminals
+    need not repeat these.
     """
     runs = any(entry.run > 1 for entry in entries)
     priced = any(entry.cost_usd is not None for entry in entries)
@@ -231,8 +234,7 @@ def _tokens_a_pass(group: Group) -> str:
 
 
 def _task(entry: IndexEntry, runs: bool) -> str:
-    condition = "" if entry.condition is None else f"@{entry.condition}"
-    return f"{entry.task}{condition}" + (f" #{entry.run}" if runs else "")
+    return entry.task + (f" #{entry.run}" if runs else "")
 
 
 def _outcome(entry: IndexEntry) -> str:

@@ -88,6 +88,11 @@ def plural(amount: int, one: str, many: str | None = None) -> str:
     return f"{count(amount)} {one if amount == 1 else many or one + 's'}"
 
 
+def from_to(runs: tuple[int, int]) -> str:
+    """The fewest and the most of something: `3`, `2–3`."""
+    return str(runs[0]) if runs[0] == runs[1] else f"{runs[0]}–{runs[1]}"
+
+
 def safe_line(text: str, limit: int = MAX_LINE) -> str:
     """Text that an agent, an endpoint or a test may have written, as one harmless line of bounded length.
 

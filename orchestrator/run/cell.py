@@ -92,15 +92,14 @@ class CellResult:
 
 @dataclass
 class CellRun:
-    """One try of one cell. `run` is called once; `cancel` may be called from another thread. What is not
-    `graded`, as a handshake of preflight, ends with what the CLI left: no verifier runs.
+    """One try of one cell. `run` is called once; `cancel` may be called from another thread. The cell of a
+    task that is not graded ends with what the CLI left: no verifier runs.
     """
 
     bench: Bench
     cell: PlannedCell
     staging: Path
     on_stage: Callable[[str], None]
-    graded: bool = True
     _anchor: Anchor = field(default_factory=Anchor.now)
     _load: float = field(default_factory=lambda: os.getloadavg()[0])
     _evidence: dict[str, Any] = field(default_factory=dict)
@@ -177,7 +176,7 @@ class CellRun:
             with self._stage(tracer, Kind.COLLECT):
                 difference = self._collect(scratch.path)
             outcome = agent
-            if agent.rule.counted and self.graded:
+            if agent.rule.counted and self._task.graded:
                 with self._stage(tracer, Kind.VERIFY):
                     outcome = self._verify(scratch.path, difference, agent)
             with self._stage(tracer, Kind.SCORE):
@@ -202,7 +201,7 @@ class CellRun:
         """How the CLI is started, with its stack's plugins, whose files and HOME's are laid out."""
         workdir, cli_home, *_ = map(self.bench.grader.sandbox.inside, self._mounts(scratch))
         context = LaunchContext(
-            prompt=self._task.instruction,
+            prompt=self._task.prompt(self.cell.key.condition),
             model=self.cell.model,
             credential=self._credential,
             base_url=self.bench.base_url,

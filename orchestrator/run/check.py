@@ -105,7 +105,8 @@ def look(asked: Asked, given: Mapping[str, str], scratch: Path) -> Installed:
     task = matrix.tasks[asked.task]
     adapter = matrix.adapters[asked.cli]
     users = free_users() if os.geteuid() == 0 else (agent_user(), verifier_user())
-    name = adapter.launch(LaunchContext(prompt="", model=asked.model, credential="")).argv[0]
+    launch = adapter.launch(LaunchContext(prompt="", model=asked.model, credential=""))
+    name = adapter.program or launch.argv[0]
     found = _found(name, adapter, given, users[0], scratch)
     _check_tools(task, _Probe(found.environment, users[1], scratch))
     version = _version(name, adapter, found)

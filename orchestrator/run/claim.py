@@ -16,7 +16,7 @@ def claim_of(
     scores: Scores,
     *,
     uses_model: bool,
-    proved: bool,
+    unproved: str | None,
     build_id: str | None,
     weaknesses: Sequence[str] = (),
 ) -> Claim:
@@ -36,8 +36,8 @@ def claim_of(
         reasons.append("not every call stated its tokens")
     if build_id is None:
         reasons.append("the endpoint reported no model build")
-    if not proved:
-        reasons.append("the task is not proved")
+    if unproved is not None:
+        reasons.append(unproved)
     if provenance.commit is None or provenance.dirty:
         reasons.append("cab ran from a changed checkout or from none")
     return Claim(level="provisional" if reasons else "citable", reasons=tuple(reasons))

@@ -20,14 +20,14 @@ from orchestrator.gateway.contract import ReplayReport
 from orchestrator.gateway.evidence import recorded_wire
 from orchestrator.gateway.replay import load_recording
 from orchestrator.gateway.replay.normalise import normalise_value
-from orchestrator.paths import TASKS
 from orchestrator.plan.expand import REPLAY, Plan, PlannedCell, Recorded
 from orchestrator.plan.spec import Spending
 from orchestrator.plan.task import load_task
 from orchestrator.run.outcome import REPLAY_DIFFERS, with_cause
 from orchestrator.run.pins import BASE, check_same
 from orchestrator.run.rescore import rescore
-from orchestrator.run.start import Matrix, Ready, load_stacks, stored_fleet, stored_spec, sweep_record
+from orchestrator.run.source import Source
+from orchestrator.run.start import Matrix, Ready, stored_fleet, stored_spec, sweep_record
 from orchestrator.sandbox.scratch import ScratchRoot
 from orchestrator.store.cells import CellStore, read_cell
 from orchestrator.store.files import store_errors
@@ -99,7 +99,9 @@ def prepare(cell_dir: Path, *, paced: bool = False, images_dir: Path | None = No
     stored = store.sweep()
     cli, task, stack = record.identity.cli, record.identity.task, record.identity.stack
     fleet = stored_fleet([cli], images_dir, place=record.cell_id)
-    adapter, found = fleet.adapter(cli), load_task(TASKS, task)
+    whole = stored_spec(store, stored)
+    source = Source.of_stored(store.root.parent, whole)
+    adapter, found = fleet.adapter(cli), load_task(source.tasks_dir, task)
     if adapter.wire is None:
         raise InputError(f"{cli} asks no model", place=record.cell_id, mend="there is nothing to replay")
     asked = Recorded(record.cell_id, cell_dir, record.identity.model, paced)
@@ -109,14 +111,13 @@ def prepare(cell_dir: Path, *, paced: bool = False, images_dir: Path | None = No
     # Without endpoints and budget: a replay has no key and spends nothing. It is made no second time.
     alone: dict[str, Any] = {"clis": (cli,), "tasks": (task,), "models": (), "endpoints": {}, "exclude": ()}
     once = {"runs": 1, "concurrency": 1, "retries": 0, "budget": Spending()}
-    whole = stored_spec(store, stored)
     spec = whole.model_copy(update=alone | once | {"stacks": whole.only_stack(stack)})
     key = replace(record.identity.key, model=f"{REPLAY}{asked.model}")
     name = f"replay-{stored.sweep_id}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     cell = PlannedCell(key.cell_id(name), key, None, 0, asked)
     alone_in_it = Plan((cell,), ())
     matrix = Matrix(
-        spec, name, {cli: adapter}, {task: found}, alone_in_it, stacks=load_stacks(spec), fleet=fleet
+        spec, name, {cli: adapter}, {task: found}, alone_in_it, stacks=source.stacks(spec), fleet=fleet
     )
     check_same("task", {task: stored.tasks[task]}, {task: found.content_hash})
     check_same("adapter", {cli: stored.adapters[cli]}, dict(matrix.adapter_digests))

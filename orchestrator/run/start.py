@@ -25,19 +25,19 @@ from orchestrator.errors import InputError, StoreError
 from orchestrator.fleet import Fleet, where_elsewhere
 from orchestrator.gateway.local.registry import PREFIX as LOCAL
 from orchestrator.gateway.local.registry import LocalModel, Registry
-from orchestrator.paths import IMAGES_LOCK, INIT_BINARY, PLUGINS, TASKS, cab_command, resume_command
+from orchestrator.paths import IMAGES_LOCK, INIT_BINARY, cab_command, resume_command
 from orchestrator.plan.expand import Plan, PlannedCell, expand, points
 from orchestrator.plan.only import choose, matches
-from orchestrator.plan.plugin import Plugin, list_plugins, load_plugin
+from orchestrator.plan.plugin import Plugin, list_plugins
 from orchestrator.plan.runs import adaptive, fewest, most
 from orchestrator.plan.spec import LoadedSpec, Requirement, Spending, SweepSpec, load_spec, sweep_id
-from orchestrator.plan.stack import Applied, would_apply
-from orchestrator.plan.task import Task, list_tasks, load_task, match_tasks
+from orchestrator.plan.task import Task, list_tasks
 from orchestrator.run.budget import with_budget
 from orchestrator.run.grow import grow
 from orchestrator.run.outcome import TABLE
 from orchestrator.run.pins import check_same
 from orchestrator.run.provenance import Provenance
+from orchestrator.run.source import REPOSITORY, Source, applied_stacks
 from orchestrator.sandbox.scratch import ScratchRoot
 from orchestrator.store.cells import SWEEP, CellStore
 from orchestrator.store.index import IndexEntry
@@ -71,7 +71,7 @@ class Matrix:
         """By CLI and stack, where the CLI takes a part of it: the plugins (name, reason) that it does not."""
         return {
             pair: applied.skipped
-            for pair, applied in _applied(self.adapters, self.stacks).items()
+            for pair, applied in applied_stacks(self.adapters, self.stacks).items()
             if applied.skipped and applied.plugins
         }
 
@@ -92,23 +92,28 @@ class Matrix:
 
     @classmethod
     def of(
-        cls, spec: SweepSpec, name: str, loaded: LoadedSpec | None = None, fleet: Fleet | None = None
+        cls,
+        spec: SweepSpec,
+        name: str,
+        loaded: LoadedSpec | None = None,
+        fleet: Fleet | None = None,
+        source: Source = REPOSITORY,
     ) -> Matrix:
         """Resolve the names of a spec. Raises InputError for an unknown one, or where there is no cell."""
         fleet = fleet or Fleet()
         if loaded is not None:
             loaded.require_known("clis", fleet.known)
-            loaded.require_known("tasks", list_tasks(TASKS), cutoff=0.4)
+            loaded.require_known("tasks", list_tasks(source.tasks_dir), cutoff=0.4)
         # What is stored are names: a CLI that comes later is not part of the sweep.
         spec = spec.model_copy(update={"clis": fleet.matching(spec.clis)})
         adapters = {cli: fleet.adapter(cli) for cli in spec.clis if cli not in fleet.unavailable}
         if loaded is not None:
             loaded.require_models(cli for cli, adapter in adapters.items() if adapter.uses_model)
-        tasks = {task: load_task(TASKS, task) for task in match_tasks(TASKS, list(spec.tasks))}
+        tasks = source.tasks(spec)
         if loaded is not None:
             loaded.require_exclusions(points(spec, adapters, list(tasks)))
-            loaded.require_plugins(list_plugins(PLUGINS))
-        stacks = load_stacks(spec)
+            loaded.require_plugins(list_plugins(source.plugins_dir))
+        stacks = source.stacks(spec)
         local, unfit = _local_models(spec)
         plan = expand(
             spec,
@@ -119,7 +124,7 @@ class Matrix:
             unfit=unfit,
             untaken={
                 (cli, stack): f"stack {stack}: {reason}"
-                for (cli, stack), applied in _applied(adapters, stacks).items()
+                for (cli, stack), applied in applied_stacks(adapters, stacks).items()
                 if (reason := applied.reason_to_skip)
             },
             unavailable=fleet.unavailable,
@@ -146,29 +151,12 @@ class Matrix:
     def check_proved(self) -> None:
         """Raises InputError for a task that is not proved as it is now."""
         for task in self.tasks.values():
-            if not task.proved:
+            if task.graded and not task.proved:
                 raise InputError(
                     "the task is not proved as it is now",
                     place=str(task.path),
                     mend=f"cab task validate {task.name}",
                 )
-
-
-def load_stacks(spec: SweepSpec) -> dict[str, tuple[Plugin, ...]]:
-    """The plugins of each stack of a spec. Raises InputError."""
-    loaded = {name: load_plugin(PLUGINS, name) for names in spec.plugins.values() for name in names}
-    return {stack: tuple(loaded[name] for name in names) for stack, names in spec.plugins.items()}
-
-
-def _applied(
-    adapters: Mapping[str, Adapter], stacks: Mapping[str, tuple[Plugin, ...]]
-) -> dict[tuple[str, str], Applied]:
-    """By CLI and stack: what the CLI takes of it."""
-    return {
-        (cli, stack): would_apply(adapter, plugins)
-        for cli, adapter in adapters.items()
-        for stack, plugins in stacks.items()
-    }
 
 
 def _local_models(spec: SweepSpec) -> tuple[dict[str, LocalModel], dict[str, str]]:
@@ -301,11 +289,33 @@ def of_file(path: Path, results: Path, name: str | None, options: Options = _AS_
         reason = matrix.plan.skipped[0][1]
         raise InputError(f"every cell is skipped: {reason}", place=str(path), mend="see `cab sweep plan`")
     matrix.check_proved()
+    return _new(matrix, store, options, loaded.digest, str(path))
+
+
+def of_spec(
+    spec: SweepSpec, results: Path, name: str, digest: str, source: Source, options: Options = _AS_IT_IS
+) -> Prepared:
+    """A call to start a sweep that stands in no file, or to go on with it where a cell of it is finished.
+    `digest` is that of what the sweep was made of: whoever calls has seen that it is the same.
+
+    Raises InputError where it has no cell that can be run.
+    """
+    store = CellStore(results, name)
+    if store.finished():
+        return of_stored(results, name, options)
+    matrix = Matrix.of(options.applied(spec), name, fleet=Fleet(elsewhere=options.images_dir), source=source)
+    if not matrix.plan.cells:
+        raise InputError(f"every cell is skipped: {matrix.plan.skipped[0][1]}", place=name)
+    return _new(matrix, store, options, digest, name)
+
+
+def _new(matrix: Matrix, store: CellStore, options: Options, digest: str, place: str) -> Prepared:
+    """A call to start a sweep. Raises InputError where a price is wanting that it needs."""
     if matrix.spec.needs_prices:
         from orchestrator.run.prices import check_known
 
-        check_known(matrix.spec, matrix.prices, str(path))
-    return Prepared(matrix, store, options, choose(matrix.plan, options.only), spec_digest=loaded.digest)
+        check_known(matrix.spec, matrix.prices, place)
+    return Prepared(matrix, store, options, choose(matrix.plan, options.only), spec_digest=digest)
 
 
 def _check_same_sweep(store: CellStore, loaded: LoadedSpec, options: Options) -> None:
@@ -339,7 +349,7 @@ def of_stored(results: Path, name: str, options: Options = _AS_IT_IS) -> Prepare
     asked = options.applied(spec)
     if options.runs is not None and (limits := adaptive(spec.runs)):
         asked = asked.model_copy(update={"runs": limits.model_copy(update={"max": options.runs})})
-    matrix = Matrix.of(asked, name, fleet=fleet)
+    matrix = Matrix.of(asked, name, fleet=fleet, source=Source.of_stored(results, spec))
     check_same("task", stored.tasks, {task.name: task.content_hash for task in matrix.tasks.values()})
     check_same("adapter", stored.adapters, dict(matrix.adapter_digests))
     check_same("plugin", stored.plugins, dict(matrix.plugin_digests))

@@ -77,6 +77,11 @@ def category_of(task: str) -> str:
     return task.partition("/")[0]
 
 
+def condition_page(sweep_id: str) -> str:
+    """A sweep's conditions beside each other."""
+    return f"condition/{slug(sweep_id)}.html"
+
+
 def sweep_page(sweep_id: str) -> str:
     return f"sweep/{slug(sweep_id)}.html"
 

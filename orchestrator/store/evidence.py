@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from orchestrator.errors import StoreError
-from orchestrator.store.files import store_errors
+from orchestrator.store.files import store_errors, write_durably
 from orchestrator.store.record import Upgrade, upgrade
 from scorers.evidence import Evidence, TaskFacts
 
@@ -19,19 +19,19 @@ UPGRADES: dict[int, Upgrade] = {}
 
 
 def save_evidence(cell_dir: Path, evidence: Evidence) -> None:
-    """Write the evidence of a cell under way; committing the cell makes it durable."""
+    """Write the evidence of a cell, whole or not at all."""
     path = cell_dir / EVIDENCE
     # ASCII, because an agent's text may hold half a surrogate pair, which UTF-8 cannot say and an escape can.
     body = json.dumps({"schema_version": EVIDENCE_VERSION, "evidence": evidence.model_dump(mode="json")})
     with store_errors(path):
-        path.write_text(f"{body}\n", encoding="ascii")
+        write_durably(path, f"{body}\n".encode("ascii"))
 
 
 def save_facts(cell_dir: Path, facts: TaskFacts) -> None:
     """Write what the scorers knew of the task, so that a cell can be scored when the task is gone."""
     path = cell_dir / FACTS
     with store_errors(path):
-        path.write_text(facts.model_dump_json(indent=1) + "\n", "utf-8")
+        write_durably(path, f"{facts.model_dump_json(indent=1)}\n".encode())
 
 
 def load_facts(cell_dir: Path) -> TaskFacts:

@@ -23,6 +23,7 @@ NOT_BUILT = "no image for run-cell was built of this one: cab images build {cli}
 NOT_PUSHED = "not portable: this image was never pushed"
 LOCAL_MODEL = "a local model is served where its file is: only a sweep can"
 REPLAY = "a replay: cab cell replay runs it again"
+CONDITION = "under a condition: the `cab external run` of its directory runs it again"
 _LOOPBACK = re.compile(r"(localhost|127(\.\d+){3}|\[[0:]*:0*1\])(:\d+)?/")
 
 
@@ -68,6 +69,8 @@ def reproduce(identity: Identity, asked: Asked, image: CellImage | None) -> Repr
         return Reproduce(note=LOCAL_MODEL)
     if identity.model.startswith("replay/"):
         return Reproduce(note=REPLAY)
+    if identity.condition is not None:
+        return Reproduce(note=CONDITION)
     if image is None:
         return Reproduce(note=NOT_BUILT.format(cli=identity.cli))
     words = ["docker", "run", "--rm", *_docker_limits(identity)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from orchestrator.gateway.embedded.turn import Turn
 from orchestrator.gateway.jsontext import canonical
 from orchestrator.gateway.record import CallInProgress
 from orchestrator.gateway.upstream import Outgoing, Reply, whole
+from orchestrator.gateway.wires.shared import text_of
 
 FINGERPRINT = "cab-scripted"
 """`system_fingerprint` of every reply: no model produced it."""
@@ -65,6 +66,8 @@ class ScriptedModel:
         match self.script.kind:
             case "reference" | "wrong":
                 return dialect.step(self.script)
+            case "follows-context":
+                return dialect.step(followed(self.script, request))
             case "loop":
                 return dialect.again()
             case "idle":
@@ -73,6 +76,25 @@ class ScriptedModel:
                 return Turn(refusal=REFUSAL_TEXT)
             case "false-claim":
                 return dialect.say(CLAIM_TEXT)
+
+
+def followed(script: Script, request: Mapping[str, Any]) -> Script:
+    """The reference where the prompts hold every phrase that the script needs, else the other way.
+
+    What the model or its tools said is no prompt: a phrase that stands in a file of the repository decides
+    nothing unless the CLI sends that file as a prompt. Letters' case and white space do not count.
+    """
+    said = [message for message in request["messages"] if isinstance(message, dict)]
+    prompts = _plain(
+        "\n".join(text_of(one.get("content")) for one in said if one.get("role") not in ("assistant", "tool"))
+    )
+    if script.otherwise is not None and any(_plain(phrase) not in prompts for phrase in script.needs):
+        return script.otherwise
+    return script.model_copy(update={"kind": "reference"})
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
 
 
 def count_tokens(value: Any) -> int:

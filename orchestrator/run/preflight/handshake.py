@@ -42,6 +42,7 @@ def hello_task() -> Task:
         max_turns=CALLS,
         reproduce=f"grep -q {WORD} {EDITED_FILE}",
         ground_truth_files=[EDITED_FILE],
+        graded=False,
         canary="no file of this task is hidden",
         name=TASK,
         path=TASK_DIR,
@@ -115,9 +116,7 @@ class Handshake:
         wall = LOCAL_WALL_S if self.local else WALL_S
         bench = replace(self.bench, unasked=unasked, timeout_s=wall)
         staging = self.store.staging(key)
-        self._run = CellRun(
-            bench, cell, staging.path, lambda stage: self.store.note_stage(staging, stage), graded=False
-        )
+        self._run = CellRun(bench, cell, staging.path, lambda stage: self.store.note_stage(staging, stage))
         try:
             if self._cancelled.is_set():
                 self._run.cancel()

@@ -6,16 +6,8 @@ import pytest
 from analysis_samples import LOST, cell, cells, frame
 
 from orchestrator.analysis.cells import Cell, cells_of
-from orchestrator.analysis.compare import (
-    FEW,
-    MCNEMAR,
-    SIGN_FLIP,
-    SWAP,
-    Compared,
-    Comparison,
-    Difference,
-    compare,
-)
+from orchestrator.analysis.compare import Compared, Comparison, compare
+from orchestrator.analysis.differences import FEW, MCNEMAR, SIGN_FLIP, SWAP, Difference
 from orchestrator.analysis.measures import ALL_ALIKE
 from orchestrator.analysis.sides import Side, sides
 from orchestrator.errors import InputError

@@ -4,15 +4,20 @@ import pytest
 from analysis_samples import frame
 from report_samples import entry
 
-from orchestrator.analysis.groups import UNRANKED, pairs, row_of
+from orchestrator.analysis.groups import UNRANKED, pairs, rows_of
 from orchestrator.analysis.summary import summarise
 
 
+def state(**given):
+    [row] = rows_of([entry(**given)])
+    return row.state
+
+
 def test_the_outcome_table_of_today_decides_what_counts():
-    assert row_of(entry(outcome="infra_error", counted=True)).state == "infra"
-    assert row_of(entry(outcome="completed", counted=False)).state == "counted"
-    assert row_of(entry(outcome="cancelled", passed=None)).state == "not_run"
-    assert row_of(entry(outcome="completed", passed=None)).state == "infra"
+    assert state(outcome="infra_error", counted=True) == "infra"
+    assert state(outcome="completed", counted=False) == "counted"
+    assert state(outcome="cancelled", passed=None) == "not_run"
+    assert state(outcome="completed", passed=None) == "infra"
 
 
 def test_a_pair_claims_no_more_than_its_weakest_cell():

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from orchestrator import __version__
-from orchestrator.paths import TASKS
+from orchestrator.paths import EXTERNAL, TASKS
 from orchestrator.plan.task import list_tasks, load_task
 from orchestrator.sandbox.inplace.confine import landlock_version
 
@@ -183,6 +183,13 @@ def test_it_has_the_tasks_of_its_checkout_and_its_version(user: User) -> None:
     assert found == {task.name: (task.content_hash, task.proved) for task in tasks}
     # Its installer compiled them, which is no part of them.
     assert list((user.wheel / "orchestrator" / "carried" / "tasks").rglob("__pycache__"))
+
+
+def test_it_has_the_external_suites_of_its_checkout(wheel: Path) -> None:
+    carried = wheel / "orchestrator" / "carried" / "external"
+    ours = {path.relative_to(EXTERNAL) for path in EXTERNAL.rglob("*.json")}
+    assert ours == {path.relative_to(carried) for path in carried.rglob("*.json")}
+    assert ours
 
 
 def test_it_has_the_player_of_recordings_with_its_licence(wheel: Path) -> None:

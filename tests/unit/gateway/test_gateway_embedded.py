@@ -14,7 +14,7 @@ import pytest
 from gateway_rig import AUTH, URL, calls, scripted
 
 from orchestrator.gateway.contract import CellRoute, Script
-from orchestrator.gateway.embedded.model import CLAIM_TEXT, REFUSAL_TEXT
+from orchestrator.gateway.embedded.model import CLAIM_TEXT, REFUSAL_TEXT, followed
 from orchestrator.gateway.evidence import read_calls, read_wire
 from orchestrator.gateway.server import GatewayServer
 from orchestrator.gateway.wires.chat import response_message
@@ -260,3 +260,38 @@ def test_usage_is_the_same_streamed_or_not_and_repeatable(tmp_path: Path) -> Non
         _, _, route = play(folder, reference(), stream=False)
         used.append([call.usage_raw for call in calls(route)])
     assert used[0] == used[1]
+
+
+FOLLOWS = reference().model_copy(
+    update={
+        "kind": "follows-context",
+        "needs": ["Keep the NAME as it is", "tabs, not spaces"],
+        "otherwise": Script(kind="wrong", before={"calc.py": BEFORE["calc.py"]}, files=WRONG),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("role", "said", "way"),
+    [
+        ("user", "We said: keep  the name\nas it is; and tabs, not spaces.", "reference"),
+        ("system", "keep the name as it is. Tabs, not spaces", "reference"),
+        ("user", "keep the name as it is", "wrong"),
+        ("user", "", "wrong"),
+        ("assistant", "keep the name as it is; tabs, not spaces", "wrong"),
+        ("tool", "keep the name as it is; tabs, not spaces", "wrong"),
+    ],
+)
+def test_only_what_a_prompt_says_is_followed(role: str, said: str, way: str) -> None:
+    messages = [{"role": "user", "content": "Fix it"}, {"role": role, "content": [{"text": said}]}, "odd"]
+    assert followed(FOLLOWS, {"messages": messages}).kind == way
+
+
+def test_a_model_that_follows_its_context_makes_the_wrong_fix_without_it(tmp_path: Path) -> None:
+    play(tmp_path, FOLLOWS)
+    assert (tmp_path / "workdir" / "calc.py").read_text() == WRONG["calc.py"]
+
+
+def test_and_the_right_one_with_it(tmp_path: Path) -> None:
+    play(tmp_path, FOLLOWS.model_copy(update={"needs": ["fix it", "you are an agent"]}))
+    assert (tmp_path / "workdir" / "calc.py").read_text() == AFTER["calc.py"]

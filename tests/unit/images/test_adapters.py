@@ -1,6 +1,8 @@
 """The contract between cab and each CLI under images/: what every adapter owes."""
 
 import json
+import os
+import subprocess
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -81,12 +83,14 @@ def test_what_a_cli_would_take_for_more_than_text_begins_on_a_line_of_its_own(cl
     assert "\n" not in launch(replace(CONTEXT, prompt=f"See {prompt}")).argv[-1]
 
 
-def test_opencode_is_given_no_argument_that_it_would_put_in_quotes() -> None:
-    prompt = '--mend "it",  with\n care '
-    words = load_adapter(IMAGES, "opencode").launch(replace(CONTEXT, prompt=prompt)).argv
-    after = words[words.index("--") + 1 :]
-    assert " ".join(after) == prompt
-    assert not any(" " in word for word in after)
+def test_opencode_reads_its_prompt_as_it_is_which_on_its_command_line_it_would_not(tmp_path: Path) -> None:
+    prompt = '--mend "it",  with\n 8 care '
+    (tmp_path / "opencode").write_text('#!/bin/sh\necho "$@"; exec cat\n')
+    (tmp_path / "opencode").chmod(0o755)
+    argv = load_adapter(IMAGES, "opencode").launch(replace(CONTEXT, prompt=prompt)).argv
+    env = {"PATH": f"{tmp_path}:{os.defpath}"}
+    told = subprocess.run(argv, env=env, capture_output=True, text=True, check=True, timeout=10).stdout
+    assert told == f"run -m cab/{CONTEXT.model}\n{prompt}"
 
 
 def test_each_deviation_has_a_reason(adapter: Adapter) -> None:

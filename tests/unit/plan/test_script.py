@@ -52,3 +52,16 @@ def test_a_new_file_was_not_there_before(tasks: Path, tmp_path: Path) -> None:
     (tmp_path / "wrong" / "adds" / "files" / "new.py").write_text("x = 1\n")
     script = build_script(wrong, "wrong")
     assert (script.before, script.files) == ({"new.py": None}, {"new.py": "x = 1\n"})
+
+
+def test_the_one_that_follows_its_context_has_both_ways_and_what_decides(tasks: Path) -> None:
+    task = load_task(tasks, NAME).model_copy(update={"needs": ["Characters are code points."]})
+    script = build_script(task, "follows-context")
+    assert (script.kind, script.needs) == ("follows-context", ["Characters are code points."])
+    assert script.files == build_script(task, "reference").files
+    assert script.otherwise == build_script(task, "wrong")
+
+
+def test_nothing_can_be_followed_where_nothing_decides(tasks: Path) -> None:
+    with pytest.raises(InputError, match="nothing that was said before decides about the task"):
+        build_script(load_task(tasks, NAME), "follows-context")

@@ -1,0 +1,155 @@
+"""The harness's verdicts: asked for, kept with the digest of the patch that each is about, and given to the
+cells of the run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.errors import StoreError
+from orchestrator.external.artifacts import Artifacts, Attempt, digest_of
+from orchestrator.external.container_agent import Cells
+from orchestrator.external.harness import evaluate
+from orchestrator.external.harness_env import Harness, require_gradable
+from orchestrator.external.images import ensure_images
+from orchestrator.external.results import Verdict
+from orchestrator.external.tasks import ExternalTask
+from orchestrator.run.rescore import judged
+from orchestrator.store.files import store_errors
+from scorers.evidence import TestResult, Verification
+
+VERDICTS = "verdicts.json"
+_TIMED_OUT = "tests_timed_out"
+
+
+@dataclass(frozen=True)
+class HarnessRequest:
+    """Which harness judges, and how. `command` is a template that takes the place of its own command line;
+    `timeout_s` is of one instance.
+    """
+
+    find: Callable[[], Harness]
+    command: str | None = None
+    workers: int = 1
+    timeout_s: int = 1800
+
+    def check(self, tasks: tuple[ExternalTask, ...]) -> None:
+        """Raises InputError for tasks that it cannot grade."""
+        require_gradable(tasks, self.find())
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """One file of predictions: those of one condition and run. `patches` are by instance."""
+
+    condition: str
+    run: int
+    path: Path
+    patches: Mapping[str, str]
+
+    @property
+    def which(self) -> tuple[str, int]:
+        return self.condition, self.run
+
+    def of(self, verdicts: Mapping[str, Verdict]) -> dict[Attempt, Verdict]:
+        """Verdicts on these predictions, by attempt."""
+        return {Attempt(it, self.condition, self.run): verdict for it, verdict in verdicts.items()}
+
+
+def verdicts_of(
+    request: HarnessRequest,
+    artifacts: Artifacts,
+    tasks: tuple[ExternalTask, ...],
+    predicted: Predicted,
+    work: Path,
+    progress: Callable[[str], None],
+) -> dict[str, Verdict]:
+    """Have the harness judge a file of predictions, in images that are built first where they are carried
+    tasks'. Raises EnvironmentFault where it does not come to an end.
+    """
+    harness = request.find()
+    ensure_images(tasks, work.parent / "images", progress)
+
+    seen = set[int]()
+
+    def told(done: int, of: int) -> None:
+        if done not in seen:
+            seen.add(done)
+            progress(f"{work.name}: {done} of {of} judged")
+
+    found = evaluate(
+        tasks,
+        predicted.path,
+        condition=predicted.condition,
+        run_id=work.name,
+        work=work,
+        harness=harness,
+        max_workers=request.workers,
+        timeout_s=request.timeout_s,
+        command=request.command,
+        progress=told,
+    )
+    kept = {
+        name: {"patch": digest_of(predicted.patches[name]), "verdict": verdict.model_dump(mode="json")}
+        for name, verdict in found.items()
+    }
+    text = json.dumps({"v": 1, "harness": harness.version, "verdicts": kept}, indent=1)
+    artifacts.write(work / VERDICTS, f"{text}\n".encode())
+    return found
+
+
+def stored_verdicts(work: Path, patches: Mapping[str, str]) -> dict[str, Verdict]:
+    """What the harness said before of these very patches. Raises StoreError for a damaged file."""
+    path = work / VERDICTS
+    if not path.exists():
+        return {}
+    with store_errors(path):
+        raw = path.read_bytes()
+    try:
+        kept = json.loads(raw)["verdicts"]
+        return {
+            instance: Verdict.model_validate_json(json.dumps(it["verdict"]))
+            for instance, it in kept.items()
+            if instance in patches and it["patch"] == digest_of(patches[instance])
+        }
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise StoreError("is damaged", place=str(path), mend="remove it, and run the harness") from None
+
+
+def judge_cells(cells: Cells, verdicts: Mapping[Attempt, Verdict]) -> None:
+    """Give each cell its verdict, and its scores by it; one of which the harness said nothing stays without.
+
+    Raises StoreError.
+    """
+    told = {
+        attempt: verdict
+        for attempt, verdict in verdicts.items()
+        if attempt in cells.found and verdict.outcome != "incomplete"
+    }
+    if not told:
+        return
+    with cells.store as store:
+        store.open()
+        for attempt, verdict in told.items():
+            key = cells.found[attempt].identity.key
+            required = [name for name, _ in verdict.fail_to_pass], [name for name, _ in verdict.pass_to_pass]
+            judged(store, key, verification_of(verdict), *required)
+
+
+def verification_of(verdict: Verdict) -> Verification:
+    """A verdict as scorers read one: resolved is a reward of 1, and everything else of 0."""
+    tests = [
+        TestResult(name=name, status="passed" if passed else "failed")
+        for name, passed in (*verdict.fail_to_pass, *verdict.pass_to_pass)
+    ]
+    return Verification(
+        exit_code=0,
+        timed_out=verdict.reason == _TIMED_OUT,
+        reward=1.0 if verdict.outcome == "resolved" else 0.0,
+        tests=tests,
+        stdout_tail=f"the benchmark's harness: {verdict.outcome}"
+        + (f" ({verdict.reason})" if verdict.reason else ""),
+    )

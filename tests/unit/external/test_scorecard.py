@@ -1,0 +1,181 @@
+"""Claims hold by construction: what a run may not claim cannot be got out of any of its reports."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from card_samples import CONDITIONS, MARKS, card
+
+from orchestrator.errors import InputError, StoreError
+from orchestrator.external import report, scorecard
+from orchestrator.external.results import ClaimLevel, Scorecard
+
+FULL = dict(zip(CONDITIONS, (["+--+-0e-"], ["+--++-e-"], ["++++++e+"]), strict=True))
+BELOW: tuple[ClaimLevel, ...] = ("dry_run_pipeline_only", "patch_generation_only")
+
+
+def everything(of: Scorecard, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    """Every text that cab makes of a run: files, and what is printed in each form."""
+    capsys.readouterr()
+    found = {"scorecard.json": scorecard.scorecard_bytes(of).decode()}
+    for name, form in (
+        ("", {}),
+        ("json", {"as_json": True}),
+        ("md", {"markdown": True}),
+        ("csv", {"as_rows": True}),
+    ):
+        report.print_card(of, **form)
+        found[name] = capsys.readouterr().out
+    return found
+
+
+@pytest.mark.parametrize("level", BELOW)
+def test_below_the_harness_nothing_that_is_made_depends_on_any_verdict(
+    level: ClaimLevel, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unjudged = everything(card({name: [" " * 7] for name in CONDITIONS}, level=level), capsys)
+    for marks in (("+++++++", "-------", "+++++++"), ("+-e0? +", "+e0-+++", "????+-+")):
+        judged = card({name: [of] for name, of in zip(CONDITIONS, marks, strict=True)}, level=level)
+        assert everything(judged, capsys) == unjudged
+
+
+@pytest.mark.parametrize("level", BELOW)
+def test_below_the_harness_there_is_no_rate(level: ClaimLevel, capsys: pytest.CaptureFixture[str]) -> None:
+    made = everything(card(FULL, level=level), capsys)
+    for name, text in made.items():
+        assert level in "\n".join(text.splitlines()[:5]), name
+        assert "harness_evaluated" not in text
+        assert "win/tie/loss" not in text
+    assert no_rate(json.loads(made["json"]))
+    assert f"no resolved rate: the claim is {level}" in made[""]
+
+
+def no_rate(data: dict[str, Any]) -> bool:
+    """Whether a report in JSON has no rate, no comparison of rates, and says why."""
+    rates = [it["resolved"] for it in data["conditions"]]
+    pairs = [it["resolved"] for it in data["pairs"]]
+    numbers = [it[name] for it in rates for name in ("value", "low", "high")]
+    numbers += [
+        it[name] for it in pairs for name in ("a", "b", "value", "low", "high", "p", "effect", "needed")
+    ]
+    numbers += [pair[name] for pair in data["pairs"] for name in ("wins", "ties", "losses")]
+    numbers += [flip for pair in data["pairs"] for flip in pair["flips"]]
+    return bool(data["withheld"]) and all(it["reason"] for it in rates) and numbers == [None] * len(numbers)
+
+
+@pytest.mark.parametrize("marks", ["+++++++?", "+++++++ "])
+def test_a_partial_run_says_so_has_counts_and_no_rate(marks: str, capsys: pytest.CaptureFixture[str]) -> None:
+    made = everything(card({**FULL, "stateplane": [marks]}), capsys)
+    for name, text in made.items():
+        head = "\n".join(text.splitlines()[:5]).lower()
+        assert "partial" in head, name
+        assert "win/tie/loss" not in text
+    data = json.loads(made["json"])
+    assert data["claim"]["partial"] is True
+    assert no_rate(data)
+    assert data["conditions"][2]["outcomes"] == {
+        **dict.fromkeys(("unresolved", "error", "empty_patch"), 0),
+        **{"resolved": 7, "incomplete": 1},
+    }
+    assert "no resolved rate: partial: 1 of 24 results have no verdict" in made[""]
+
+
+def test_a_result_that_is_not_there_makes_a_run_partial() -> None:
+    whole = card(FULL)
+    lacking = whole.model_copy(update={"results": whole.results[:-1]})
+    assert scorecard.enforced(lacking).claim.partial
+    assert scorecard.conditions_of(lacking).withheld == "partial: 1 of 24 results have no verdict"
+    assert not scorecard.enforced(whole).claim.partial
+
+
+def test_a_run_that_calls_itself_partial_is_believed() -> None:
+    assert scorecard.conditions_of(card(FULL, partial=True)).withheld is not None
+    assert no_rate(report.as_data(card(FULL, partial=True)))
+
+
+def test_a_level_that_was_written_by_hand_gives_no_rate_without_verdicts() -> None:
+    claimed = card({name: [" " * 8] for name in CONDITIONS})
+    assert scorecard.enforced(claimed).claim.partial
+    assert no_rate(report.as_data(claimed))
+
+
+def test_an_evaluated_run_has_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    made = everything(card(FULL), capsys)
+    data = json.loads(made["json"])
+    assert [it["resolved"]["value"] for it in data["conditions"]] == [2 / 8, 3 / 8, 7 / 8]
+    assert [(it["wins"], it["ties"], it["losses"]) for it in data["pairs"]] == [
+        (1, 7, 0),
+        (5, 3, 0),
+        (4, 4, 0),
+    ]
+    assert made[""].startswith("claim: harness_evaluated – ")
+    assert made["md"].startswith("**Claim: `harness_evaluated`** – ")
+    assert "resolved more often by compact_summary than by transcript_replay: org__repo-5" in made[""]
+    assert "no detectable difference in resolved: 8 tasks at as many runs show" in made[""]
+    assert "stateplane is worse than transcript_replay in prompt tokens: +800.0 on every task" in made[""]
+    assert "| org\\_\\_repo-6 | empty | ✗ | ✓ |" in made["md"]
+
+
+def test_a_dry_run_compares_prompts_and_nothing_that_an_agent_did() -> None:
+    data = report.as_data(card(FULL, level="dry_run_pipeline_only"))
+    assert set(data["conditions"][0]["means"]) == {"prompt_tokens"}
+    assert {other["measure"] for pair in data["pairs"] for other in pair["others"]} == {"prompt_tokens"}
+    patches = report.as_data(card(FULL, level="patch_generation_only"))
+    assert set(patches["conditions"][0]["means"]) == {"prompt_tokens", "patch_bytes", "elapsed_s"}
+
+
+def test_flips_of_several_runs_tell_how_many() -> None:
+    made = report.as_markdown(card({"compact_summary": ["+-", "+-"], "stateplane": ["++", "+-"]}))
+    assert "org\\_\\_repo-2 (1/2 for 0/2)" in made
+
+
+def test_csv_has_a_row_for_each_result_and_its_claim() -> None:
+    rows = list(csv.DictReader(io.StringIO(report.as_csv(card(FULL)))))
+    assert len(rows) == 24
+    assert {row["claim"] for row in rows} == {"harness_evaluated"}
+    assert [row["outcome"] for row in rows[:8]] == [MARKS[mark] for mark in "+--+-0e-"]
+    below = list(csv.DictReader(io.StringIO(report.as_csv(card(FULL, level="patch_generation_only")))))
+    assert {(row["outcome"], row["reason"], row["partial"]) for row in below} == {("", "", "False")}
+    assert below[0]["patch_bytes"] == "1324"
+
+
+def test_files_are_written_and_read_again(tmp_path: Path) -> None:
+    report.write_reports(tmp_path, card(FULL))
+    assert scorecard.read_scorecard(tmp_path) == card(FULL)
+    first = (tmp_path / "scorecard.json").read_text("utf-8").splitlines()
+    assert "harness_evaluated" in first[2]
+    assert (tmp_path / "report.md").read_text("utf-8") == report.as_markdown(card(FULL))
+    assert (tmp_path / "report.csv").read_text("utf-8").splitlines()[1].startswith("harness_evaluated,False,")
+
+
+def test_verdicts_that_a_file_holds_against_its_claim_are_not_read(tmp_path: Path) -> None:
+    told = card(FULL, level="patch_generation_only").model_dump_json()
+    assert '"resolved"' in told
+    (tmp_path / "scorecard.json").write_text(told, "utf-8")
+    assert {it.verdict for it in scorecard.read_scorecard(tmp_path).results} == {None}
+
+
+@pytest.mark.parametrize("raw", ["", "[]", "{", '{"v": 2}', '{"v": 1, "claim": {"level": "proven"}}'])
+def test_a_damaged_scorecard_is_one_clear_line(tmp_path: Path, raw: str) -> None:
+    (tmp_path / "scorecard.json").write_text(raw, "utf-8")
+    with pytest.raises(StoreError, match=r"scorecard\.json: is no scorecard") as error:
+        scorecard.read_scorecard(tmp_path)
+    assert "\n" not in str(error.value)
+
+
+def test_a_folder_without_one_is_told_what_to_give(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no scorecard .*--out"):
+        scorecard.read_scorecard(tmp_path)
+
+
+def test_hostile_names_stay_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = card(FULL, run_id="x\n# Resolved 100 %\u202e", agent="\x1b[31m|a`<b>")
+    for name, text in everything(hostile, capsys).items():
+        assert "\u202e" not in text, name
+        assert "\n# Resolved" not in text
+        assert "\x1b" not in text
