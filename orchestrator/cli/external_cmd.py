@@ -12,6 +12,7 @@ import click
 
 from orchestrator.cli import INTERRUPTED
 from orchestrator.cli.cell_options import SETTINGS, check_key, measured_options, price_of
+from orchestrator.cli.external_state import attribute, import_
 from orchestrator.cli.options import Group, json_option
 from orchestrator.errors import InputError
 
@@ -32,6 +33,10 @@ COMMAND_TIMEOUT_S = 1800.0
 @click.group(cls=Group)
 def external() -> None:
     """Run external benchmarks under context conditions, and look at what came of it."""
+
+
+external.add_command(import_)
+external.add_command(attribute)
 
 
 @external.command()
