@@ -66,8 +66,8 @@ class Line:
     answer), `skipped` (cells that the plan left out) and `outcomes` (of all cells).
 
     `unjudged` of the `infra` cells are not lost but wait for a verdict: until all are there none counts.
-    `runs` are the fewest and the most counted runs of a unit. `coverage` is counted ÷ (counted + infra), None where
-    nothing was attempted; `censored` are the pass rates with all infra cells as failed and as passed,
+    `runs` are the fewest and the most counted runs of a unit. `coverage` is counted ÷ (counted + infra), None
+    where nothing was attempted; `censored` are the pass rates with all infra cells as failed and as passed,
     `composite_bounds` the same of the composite. `pass_at_k` and `pass_hat_k` go as far as every unit has
     counted runs. `run_sd` is the standard deviation of the pass rate from one run of everything to the next,
     None where a unit has a single run; `mixed` units passed in some runs and not in others. `tokens` and

@@ -38,6 +38,11 @@ MAX_LOG_BYTES = 64 << 20
 """Of one stream's log."""
 
 _GRACE_S = 5.0
+_LOOK_EVERY_S = 0.3
+
+
+class _Stopped(Exception):
+    """The user stopped the run while the command was under way: nothing of it is kept."""
 
 
 class CommandRecord(BaseModel):
@@ -89,11 +94,17 @@ class CommandAgent:
                     return
                 try:
                     self.told(attempt, self._run(attempt))
+                except _Stopped:
+                    return
                 except Exception as error:  # noqa: BLE001 - raised again below, in the main thread
                     failures.append(error)
 
         try:
             work_together(work, min(workers, len(queue)), "command-worker")
+        except BaseException:
+            # Ctrl-C: what is under way is ended, and runs again with the same command.
+            self.stopping.set()
+            raise
         finally:
             shutil.rmtree(self._templates_dir, ignore_errors=True)
         if failures:
@@ -165,10 +176,14 @@ class CommandAgent:
         return (code if code is None or code >= 0 else None), code is None
 
     def _wait(self, process: subprocess.Popen[bytes]) -> int | None:
-        try:
-            return process.wait(self.timeout_s)
-        except subprocess.TimeoutExpired:
-            return None
+        """Its exit code, None where time was up. Raises _Stopped."""
+        until = time.monotonic() + self.timeout_s
+        while (left := until - time.monotonic()) > 0:
+            with suppress(subprocess.TimeoutExpired):
+                return process.wait(min(left, _LOOK_EVERY_S))
+            if self.stopping.is_set():
+                raise _Stopped
+        return None
 
     def _template(self, instance_id: str) -> Template:
         with self._lock:

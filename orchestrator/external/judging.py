@@ -13,9 +13,10 @@ from orchestrator.errors import StoreError
 from orchestrator.external.artifacts import Artifacts, Attempt, digest_of
 from orchestrator.external.container_agent import Cells
 from orchestrator.external.harness import evaluate
-from orchestrator.external.harness_env import Harness
+from orchestrator.external.harness_env import Harness, require_gradable
+from orchestrator.external.images import ensure_images
 from orchestrator.external.results import Verdict
-from orchestrator.external.tasks import ExternalTask, require_gradable
+from orchestrator.external.tasks import ExternalTask
 from orchestrator.run.rescore import judged
 from orchestrator.store.files import store_errors
 from scorers.evidence import TestResult, Verification
@@ -37,39 +38,60 @@ class HarnessRequest:
 
     def check(self, tasks: tuple[ExternalTask, ...]) -> None:
         """Raises InputError for tasks that it cannot grade."""
-        require_gradable(tasks, self.find().line)
+        require_gradable(tasks, self.find())
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """One file of predictions: those of one condition and run. `patches` are by instance."""
+
+    condition: str
+    run: int
+    path: Path
+    patches: Mapping[str, str]
+
+    @property
+    def which(self) -> tuple[str, int]:
+        return self.condition, self.run
+
+    def of(self, verdicts: Mapping[str, Verdict]) -> dict[Attempt, Verdict]:
+        """Verdicts on these predictions, by attempt."""
+        return {Attempt(it, self.condition, self.run): verdict for it, verdict in verdicts.items()}
 
 
 def verdicts_of(
     request: HarnessRequest,
     artifacts: Artifacts,
     tasks: tuple[ExternalTask, ...],
-    predictions: Path,
-    patches: Mapping[str, str],
-    condition: str,
+    predicted: Predicted,
     work: Path,
     progress: Callable[[str], None],
 ) -> dict[str, Verdict]:
-    """Have the harness judge the predictions of one condition and run. Raises EnvironmentFault where it does
-    not come to an end.
+    """Have the harness judge a file of predictions, in images that are built first where they are carried
+    tasks'. Raises EnvironmentFault where it does not come to an end.
     """
+    harness = request.find()
+    ensure_images(tasks, work.parent / "images", progress)
+
+    def told(done: int, of: int) -> None:
+        progress(f"{work.name}: {done} of {of} judged")
+
     found = evaluate(
         tasks,
-        predictions,
-        condition=condition,
+        predicted.path,
+        condition=predicted.condition,
         run_id=work.name,
         work=work,
-        harness=request.find(),
+        harness=harness,
         max_workers=request.workers,
         timeout_s=request.timeout_s,
         command=request.command,
-        progress=progress,
+        progress=told,
     )
     kept = {
-        instance: {"patch": digest_of(patches[instance]), "verdict": verdict.model_dump(mode="json")}
-        for instance, verdict in found.items()
+        name: {"patch": digest_of(predicted.patches[name]), "verdict": verdict.model_dump(mode="json")}
+        for name, verdict in found.items()
     }
-    harness = request.find()
     text = json.dumps({"v": 1, "harness": harness.version, "verdicts": kept}, indent=1)
     artifacts.write(work / VERDICTS, f"{text}\n".encode())
     return found

@@ -59,9 +59,19 @@ class Scratch:
         self.git("checkout-index", "--all", "--force")
 
     def difference(self, before: str, after: str) -> bytes:
-        """The patch between two trees; it applies with `git apply`."""
-        options = ("-r", "--find-renames", "--no-ext-diff", "--no-textconv")
-        return self.git("diff-tree", *options, "--patch", "--binary", "--full-index", before, after)
+        """The patch between two trees; it applies with `git apply`, and is UTF-8: where a changed file is
+        text of another encoding, all of it is as for binary files.
+        """
+        options = ("-r", "--find-renames", "--no-ext-diff", "--no-textconv", "--patch", "--binary")
+        patch = self.git("diff-tree", *options, "--full-index", before, after)
+        try:
+            patch.decode()
+        except UnicodeDecodeError:
+            attributes = self.path / "info" / "attributes"
+            attributes.write_text(_AS_BYTES.replace("!diff", "-diff"))
+            patch = self.git("diff-tree", *options, "--full-index", before, after)
+            attributes.write_text(_AS_BYTES)
+        return patch
 
     def content(self, tree: str, path: str) -> bytes:
         return self.git("cat-file", "blob", f"{tree}:{path}")

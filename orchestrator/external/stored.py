@@ -18,7 +18,7 @@ from orchestrator.external.claims import claim_of
 from orchestrator.external.command_agent import CommandAgent
 from orchestrator.external.container_agent import Cells, laid_beside
 from orchestrator.external.dry_run import fake_work
-from orchestrator.external.judging import HarnessRequest, judge_cells, stored_verdicts, verdicts_of
+from orchestrator.external.judging import HarnessRequest, Predicted, judge_cells, stored_verdicts, verdicts_of
 from orchestrator.external.patches import NotApplied, lines_of, predictor
 from orchestrator.external.predictions import write_predictions
 from orchestrator.external.report import write_reports
@@ -42,12 +42,21 @@ class StoredRun:
         """Gather the work, write predictions, have them judged where that is asked for, and report."""
         works = dict(self._works())
         patches = dict(self._patches(works))
+        files = list(self._predictions(patches))
         verdicts: dict[Attempt, Verdict] = {}
-        for condition in self.conditions:
-            for run in range(1, self.runs + 1):
-                verdicts |= self._judged(condition, run, patches, harness, progress)
-        if self.cells is not None and verdicts:
-            judge_cells(self.cells, verdicts)
+        for file in files:
+            verdicts |= file.of(stored_verdicts(self.artifacts.harness(*file.which), file.patches))
+        # Before the harness, which may take hours: whatever ends it, what was made is told.
+        card = self._report(works, patches, verdicts)
+        if harness is None:
+            return card
+        for file in files:
+            tasks = tuple(task for task in self.tasks if task.instance_id in file.patches)
+            work = self.artifacts.harness(*file.which)
+            found = verdicts_of(harness, self.artifacts, tasks, file, work, progress)
+            verdicts |= file.of(found)
+            if self.cells is not None:
+                judge_cells(self.cells, file.of(found))
         return self._report(works, patches, verdicts)
 
     @property
@@ -118,32 +127,19 @@ class StoredRun:
                     thing = f"what the agent left does not apply to the tree that it was given: {error}"
                     raise InputError(thing, place=place, mend="give another --out") from None
 
-    def _judged(
-        self,
-        condition: str,
-        run: int,
-        patches: Mapping[Attempt, bytes],
-        harness: HarnessRequest | None,
-        progress: Progress,
-    ) -> dict[Attempt, Verdict]:
-        """Write the predictions of one condition and run; their verdicts, as far as there are some."""
-        own = {
-            attempt.instance_id: patch.decode()
-            for attempt, patch in patches.items()
-            if (attempt.condition, attempt.run) == (condition, run)
-        }
-        if not own:
-            return {}
-        path = self.artifacts.predictions(condition, run)
-        self.artifacts.write(path, b"")
-        write_predictions(path, condition, own)
-        work = self.artifacts.harness(condition, run)
-        if harness is not None:
-            tasks = tuple(task for task in self.tasks if task.instance_id in own)
-            found = verdicts_of(harness, self.artifacts, tasks, path, own, condition, work, progress)
-        else:
-            found = stored_verdicts(work, own)
-        return {Attempt(instance, condition, run): verdict for instance, verdict in found.items()}
+    def _predictions(self, patches: Mapping[Attempt, bytes]) -> Iterator[Predicted]:
+        """The files of predictions, which are written: one for each condition and run."""
+        for condition in self.conditions:
+            for run in range(1, self.runs + 1):
+                own = {
+                    attempt.instance_id: patch.decode()
+                    for attempt, patch in patches.items()
+                    if (attempt.condition, attempt.run) == (condition, run)
+                }
+                if own:
+                    path = self.artifacts.predictions(condition, run)
+                    write_predictions(path, condition, own)
+                    yield Predicted(condition, run, path, own)
 
     def _report(
         self,

@@ -19,7 +19,7 @@ WAITING = {"passed": None, "composite": None, "composite_bounds": (0.0, 1.0), "c
 
 
 def sweep(*of_b: int | None, sweep_id: str = "ext-1") -> list[IndexEntry]:
-    """Condition a, all judged, and b, by its verdicts, None waits for one; a CLI without conditions beside."""
+    """Condition a, all judged, and b by its verdicts: None waits. A CLI without conditions beside them."""
     given = {"sweep_id": sweep_id}
     made = cells("codex", [[1]] * len(of_b), condition="a", **given) + cells("aider", [[1], [0]], **given)
     for number, passed in enumerate(of_b, start=1):
