@@ -152,7 +152,7 @@ def _print(card: Scorecard, out: Console) -> None:
 
 def _title(card: Scorecard) -> str:
     tasks, conditions = plural(len(tasks_of(card)), "task"), plural(len(card.conditions), "condition")
-    agent = card.agent if card.model in ("", "none") else f"{card.agent} with {card.model}"
+    agent = "no agent" if card.agent == "none" else f"agent {card.agent}, model {card.model}"
     return (
         f"{card.benchmark}: {agent}; {tasks} under {conditions}, {plural(card.runs, 'run')} of each; "
         f"run {card.run_id}"
@@ -286,12 +286,10 @@ def _measures_in_words(pairs: Sequence[Pair]) -> list[str]:
     """The differences that were found, and why there is no verdict on others."""
     lines = [(pair, other) for pair in pairs for other in pair.others]
     said = [_sentence(pair, it) for pair, it in lines if it.verdict in differing.DECIDED]
-    reasons = {f"no verdict on {NAMES[it.measure]}: {it.reason}": None for _, it in lines if _undecided(it)}
-    return [*said, *reasons]
-
-
-def _undecided(it: Difference) -> bool:
-    return it.verdict in ("too few shared tasks", "not measured")
+    for reason in {it.reason: None for _, it in lines if it.reason}:
+        names = {NAMES[it.measure]: None for _, it in lines if it.reason == reason}
+        said.append(f"{', '.join(names)}: {reason}")
+    return said
 
 
 def _sentence(pair: Pair, it: Difference) -> str:
