@@ -73,8 +73,12 @@ def verdicts_of(
     harness = request.find()
     ensure_images(tasks, work.parent / "images", progress)
 
+    seen = set[int]()
+
     def told(done: int, of: int) -> None:
-        progress(f"{work.name}: {done} of {of} judged")
+        if done not in seen:
+            seen.add(done)
+            progress(f"{work.name}: {done} of {of} judged")
 
     found = evaluate(
         tasks,
