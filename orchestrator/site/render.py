@@ -10,21 +10,16 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from jinja2.bccache import Bucket, BytecodeCache
-from jinja2.runtime import Context
-from markupsafe import Markup, escape
+from markupsafe import escape
 
 from orchestrator.site import glossary, links, words
-from orchestrator.site.links import root_of, url
+from orchestrator.site.elements import Elements, Place
+from orchestrator.site.texts import finished_text
 
 TEMPLATES = Path(__file__).parent / "templates"
 DASH = "–"
-
-# What changes how the text around it looks, or may not stand in a document at all.
-_UNSAFE = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
-)
 
 _HEAD = re.compile('<th scope="col"([^>]*)>([^<]+)</th>')
 
@@ -63,14 +58,13 @@ def environment(site: Mapping[str, Any], made: Container[str]) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
-        finalize=_finalize,
+        finalize=finished_text,
     )
     env.filters |= FILTERS
     env.globals |= FILTERS | {
         "site": site,
         "links": links,
         "words": words,
-        "href": _href,
         "made": made.__contains__,
         "term": _term,
     }
@@ -78,10 +72,12 @@ def environment(site: Mapping[str, Any], made: Container[str]) -> Environment:
 
 
 def render(env: Environment, path: str, template: str, context: Mapping[str, Any]) -> bytes:
-    """One page as bytes. `path`, `root` and `ui` (the macros) are variables of every page."""
-    place = {"path": path, "root": root_of(path)}
-    macros = env.get_template("macros.html").make_module(place)
-    text = env.get_template(template).render(context, **place, ui=macros)
+    """One page as bytes. `path`, `root`, `href` and `ui` (elements and macros) are variables of each."""
+    made: Any = env.globals["made"]
+    place = Place(path, made)
+    own = {"path": path, "root": place.root, "href": place.href}
+    macros = env.get_template("macros.html").make_module(own)
+    text = env.get_template(template).render(context, **own, ui=Elements(place, macros))
     return _HEAD.sub(_with_tooltip, text).encode("utf-8")
 
 
@@ -103,34 +99,6 @@ def _head(attributes: str, word: str) -> str:
 def library_versions() -> tuple[str, ...]:
     """The libraries that decide bytes of pages, with their versions."""
     return tuple(f"{name} {metadata.version(name)}" for name in LIBRARIES)
-
-
-def plain(text: str) -> str:
-    """Text without what turns, hides or overwrites other text; such characters become U+FFFD.
-
-    Line ends and tabs stay. An agent, an endpoint or a test may have written it.
-    """
-    return _UNSAFE.sub("\ufffd", text)
-
-
-def _finalize(value: Any) -> Any:
-    # Most that a page shows is plain, and a site has millions of it.
-    if type(value) is str and value.isascii() and value.isprintable():
-        return value
-    if isinstance(value, Markup):
-        return value
-    if value is None:
-        raise ValueError("a page would show None; say what is not there, and why")
-    return plain(value) if isinstance(value, str) else value
-
-
-@pass_context
-def _href(context: Context, path: str) -> str:
-    """A path of the site as a link from the page that is rendered. Raises KeyError for what is not made."""
-    if not context["made"](path.partition("#")[0]):
-        raise KeyError(f"{context['path']} links to {path}, which is not made")
-    page, mark, fragment = path.partition("#")
-    return f"{context['root']}{url(page)}{mark}{fragment}"
 
 
 def _term(word: str) -> glossary.Term:

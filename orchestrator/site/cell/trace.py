@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from orchestrator.site.cell.bounded import line
@@ -171,7 +172,7 @@ def _span(
         end=end,
         depth=depths[raw["span_id"]],
         failed=raw.get("status") == "error",
-        attributes="\n".join(f"{line(name, 80)}: {_value(value)}" for name, value in attributes.items()),
+        attributes="\n".join([f"{_name(name)}: {_value(value)}" for name, value in attributes.items()]),
         known=len(attributes),
         x=round(WIDTH * start / seconds, 2),
         width=round(WIDTH * (end - start) / seconds, 2),
@@ -179,12 +180,19 @@ def _span(
     )
 
 
+@lru_cache(maxsize=1024)
+def _name(raw: str) -> str:
+    return line(raw, 80)
+
+
 def _value(value: object) -> str:
-    match value:
-        case bool():
-            return "yes" if value else "no"
-        case float():
-            return f"{value:.6g}"
-        case list():
-            return line(", ".join(map(str, value)), MAX_VALUE) if value else "none"
+    kind = type(value)  # as JSON has them
+    if kind is str or kind is int:
+        return line(str(value), MAX_VALUE)
+    if kind is bool:
+        return "yes" if value else "no"
+    if kind is float:
+        return f"{value:.6g}"
+    if isinstance(value, list):
+        return line(", ".join(map(str, value)), MAX_VALUE) if value else "none"
     return line(str(value), MAX_VALUE)
