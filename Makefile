@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 
-.PHONY: help setup registry browser pictures fleet sweep sweep-fleet test test-unit test-fleet images-docs statistics-docs external-docs lint types format bench bench-docs bench-peers soak clean
+.PHONY: help setup registry browser harness pictures fleet sweep sweep-fleet test test-unit test-fleet images-docs statistics-docs external-docs lint types format bench bench-docs bench-peers soak clean
 
 help: ## list these
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,7 +20,7 @@ sweep-fleet: fleet ## every CLI on three tasks, sweeps/fleet.yaml
 	$(BIN)/cab sweep run sweeps/fleet.yaml
 
 # Two workers: tests that run containers compete for the engine, and the others take seconds.
-test: setup registry browser lint types ## set up, then all checks and all tests
+test: setup registry browser harness lint types ## set up, then all checks and all tests
 	$(BIN)/pytest -n 2 --dist loadfile
 
 test-unit: lint types ## checks and the tests that need no engine
@@ -34,6 +34,9 @@ registry:
 
 browser:
 	@scripts/browser.sh
+
+harness:
+	@scripts/harness.sh
 
 pictures: browser ## docs/img, from a site of the sweeps in results/
 	$(BIN)/python scripts/pictures.py

@@ -11,6 +11,7 @@ import click
 from orchestrator.cli import INTERRUPTED
 from orchestrator.cli.cell_options import measured_options
 from orchestrator.cli.external_options import conditions_of, harness_of, request_of, say, sources
+from orchestrator.cli.external_state import attribute, import_
 from orchestrator.cli.options import Group, json_option
 from orchestrator.errors import InputError
 
@@ -23,6 +24,10 @@ CONDITIONS = "transcript_replay,compact_summary,stateplane"
 @click.group(cls=Group)
 def external() -> None:
     """Run external benchmarks under context conditions, and look at what came of it."""
+
+
+external.add_command(import_)
+external.add_command(attribute)
 
 
 @external.command()

@@ -7,6 +7,7 @@ and a patch that changed is judged anew under another id.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -16,8 +17,8 @@ import signal
 import string
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,23 +106,25 @@ def evaluate(
 ) -> dict[str, Verdict]:
     """The harness's verdict on each task's prediction; a task without one is incomplete.
 
-    `work` belongs to this condition and run alone, and the same call again goes on there. `timeout_s` is for
-    the tests of one instance. `progress` hears how many of how many are judged. Raises InputError for predictions
-    or a command that are wrong and for tasks that this harness cannot grade, EnvironmentFault where there is
-    no engine or docker command, StoreError where `work` cannot be written.
+    `work` belongs to this condition and run alone, and the same call again goes on there. `timeout_s` is
+    for the tests of one instance. `progress` hears how many of how many are judged. Raises InputError for
+    predictions or a command that are wrong and for tasks that this harness cannot grade, EnvironmentFault
+    where there is no engine or docker command, StoreError where `work` cannot be written.
     """
     asked = _asked(
         tasks, predictions, condition, run_id, work.absolute(), harness, max_workers, timeout_s, command
     )
-    verdicts = _known(asked)
-    pending = sorted(name for name in asked.patches if not _is_known(verdicts, name))
+    verdicts, pending = _known(asked)
     progress(len(asked.patches) - len(pending), len(asked.patches))
     if pending:
         require_docker(harness)
         require_gradable(tuple(asked.tasks[name] for name in pending), harness)
-        graded = [name for name in pending if asked.patches[name]]
-        ensure_images((asked.tasks[name] for name in graded), asked.work / "images")
-        verdicts |= _run(asked, pending, progress)
+        with _alone(asked.work) as turn:
+            # What a harness has judged in the meantime that outlived its runner.
+            verdicts, pending = _known(asked)
+            graded = [asked.tasks[name] for name in pending if asked.patches[name]]
+            ensure_images(graded, asked.work / "images")
+            verdicts |= _run(asked, pending, progress, turn) if pending else {}
     missing = Verdict(outcome="incomplete", reason="there is no prediction")
     return {task.instance_id: verdicts.get(task.instance_id, missing) for task in tasks}
 
@@ -183,8 +186,22 @@ def _is_known(verdicts: Mapping[str, Verdict], name: str) -> bool:
     return name in verdicts and is_final(verdicts[name])
 
 
-def _known(asked: _Asked) -> dict[str, Verdict]:
-    """What earlier calls came to, for the patches and settings of this one."""
+@contextmanager
+def _alone(work: Path) -> Iterator[int]:
+    """Wait until no harness works there; the file descriptor whose inheritors keep others waiting."""
+    with store_errors(work):
+        make_dirs(work)
+        turn = os.open(work / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        yield turn
+    finally:
+        # Not unlocked: where the harness still runs, the lock is its own.
+        os.close(turn)
+
+
+def _known(asked: _Asked) -> tuple[dict[str, Verdict], list[str]]:
+    """What earlier calls came to, for the patches and settings of this one; and what is to be judged."""
     found: dict[str, Verdict] = {}
     for inputs in sorted(asked.work.glob(f"*/{_INPUTS}"), key=lambda path: path.stat().st_mtime_ns):
         try:
@@ -196,10 +213,12 @@ def _known(asked: _Asked) -> dict[str, Verdict]:
         for name, verdict in ran.verdicts(same, "the harness was ended before").items():
             if not _is_known(found, name):
                 found[name] = verdict
-    return found
+    return found, sorted(name for name in asked.patches if not _is_known(found, name))
 
 
-def _run(asked: _Asked, pending: list[str], progress: Callable[[int, int], None]) -> dict[str, Verdict]:
+def _run(
+    asked: _Asked, pending: list[str], progress: Callable[[int, int], None], turn: int
+) -> dict[str, Verdict]:
     keys = {name: asked.key(name) for name in pending}
     digest = hashlib.sha256("\n".join(f"{name} {key}" for name, key in keys.items()).encode()).hexdigest()
     run_id = f"{asked.run_id}-{digest[:8]}"
@@ -229,13 +248,13 @@ def _run(asked: _Asked, pending: list[str], progress: Callable[[int, int], None]
         done = sum(1 for name in pending if not asked.patches[name] or ran.is_graded(name))
         progress(before + done, len(asked.patches))
 
-    code = _call(_words(asked.command, values, pending), ran, asked.command == COMMAND, tell)
+    code = _call(_words(asked.command, values, pending), ran, asked.command == COMMAND, tell, turn)
     found = ran.verdicts(pending, _unsaid(ran, code))
     progress(before + sum(it.outcome != "incomplete" for it in found.values()), len(asked.patches))
     return found
 
 
-def _call(command: list[str], ran: Ran, ours: bool, tell: Callable[[], None]) -> int:
+def _call(command: list[str], ran: Ran, ours: bool, tell: Callable[[], None], turn: int) -> int:
     """Run the harness to its end; its exit code. Whatever ends this call ends it and its containers."""
     env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ} if ours else dict(os.environ)
     env |= {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "PYTHONUNBUFFERED": "1"}
@@ -249,6 +268,7 @@ def _call(command: list[str], ran: Ran, ours: bool, tell: Callable[[], None]) ->
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                pass_fds=(turn,),
             )
         except OSError as error:
             raise EnvironmentFault(

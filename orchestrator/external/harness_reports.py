@@ -28,8 +28,8 @@ _LISTS: dict[str, Outcome] = {
     "incomplete_ids": "incomplete",
 }
 _APPLIED = re.compile(r">>>>> (Applied Patch|Patch Apply Failed)")
-_TIMED_OUT = re.compile(r"Test timed out after \d+ seconds|Timeout error: \d+ seconds exceeded")
-_FAULT = re.compile(r"(?:Error|Exception)\b.*?: (.*\S)")
+_TIMED_OUT = re.compile(r"^[\w.]*EvaluationError: .*Test timed out after \d+ seconds", re.MULTILINE)
+_FAULT = re.compile(r"^[\w.]*(?:Error|Exception): (.*\S)", re.MULTILINE)
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def place_of(place: str, row: dict[str, Any]) -> str:
     """A row's place with its instance, where it names one."""
     name = row.get("instance_id")
-    return f"{place} {name}" if isinstance(name, str) and name.isprintable() else place
+    return f"{place} {name}" if isinstance(name, str) and name and name.isprintable() else place
 
 
 def _whole(text: str, path: Path) -> Iterator[tuple[str, object]]:

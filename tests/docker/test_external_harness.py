@@ -1,0 +1,139 @@
+"""The official harness, unmodified, on carried tasks: each kind of patch is graded as it should be."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import docker
+import pytest
+
+from orchestrator.external.harness import evaluate
+from orchestrator.external.harness_env import Harness, cache_root, harness_python
+from orchestrator.external.harness_reports import NOT_APPLIED, TIMED_OUT
+from orchestrator.external.predictions import write_predictions
+from orchestrator.external.results import Verdict
+from orchestrator.external.suites import SWEBENCH, load_suite
+
+HANGS, GOOD, BREAKS, EMPTY, WRONG, STRANGE = IDS = [
+    f"cab-swe__{name}"
+    for name in ("cronlet-12", "cronlet-15", "ledgerline-31", "ledgerline-34", "semrange-7", "semrange-10")
+]
+TIMEOUT_S = 20
+
+
+def patch(instance: str, kind: str) -> str:
+    return (SWEBENCH / "smoke" / instance / f"{kind}.patch").read_text()
+
+
+@pytest.fixture(scope="module")
+def harness() -> Harness:
+    if not (cache_root() / "5.0.2").is_dir():
+        pytest.fail("the SWE-bench harness is not installed: run `make harness`")
+    return harness_python()
+
+
+@pytest.fixture(scope="module")
+def graded(harness: Harness, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
+    """One run of the harness with a patch of each kind."""
+    patches = {
+        HANGS: patch(HANGS, "hang"),
+        GOOD: patch(GOOD, "gold"),
+        BREAKS: patch(BREAKS, "regress"),
+        EMPTY: "",
+        WRONG: patch(WRONG, "wrong"),
+        STRANGE: patch(GOOD, "gold"),
+    }
+    return run(tmp_path_factory.mktemp("mixed"), "mixed", patches, harness)
+
+
+def run(directory: Path, condition: str, patches: Mapping[str, str], harness: Harness) -> dict[str, Verdict]:
+    predictions = directory / "predictions" / f"{condition}.run1.jsonl"
+    write_predictions(predictions, condition, patches)
+    return evaluate(
+        load_suite("smoke"),
+        predictions,
+        condition=condition,
+        run_id=f"test-{directory.name}",
+        work=directory / "harness" / f"{condition}.run1",
+        harness=harness,
+        max_workers=2,
+        timeout_s=TIMEOUT_S,
+    )
+
+
+def counts(tests: tuple[tuple[str, bool], ...]) -> tuple[int, int]:
+    return sum(passed for _, passed in tests), len(tests)
+
+
+def test_a_gold_patch_is_resolved(graded: dict[str, Verdict]) -> None:
+    found = graded[GOOD]
+    assert (found.outcome, found.reason, found.applied) == ("resolved", "", True)
+    assert counts(found.fail_to_pass) == (4, 4)
+
+
+def test_a_wrong_patch_is_unresolved(graded: dict[str, Verdict]) -> None:
+    found = graded[WRONG]
+    assert (found.outcome, found.applied) == ("unresolved", True)
+    assert counts(found.fail_to_pass) == (1, 3)
+
+
+def test_a_patch_that_breaks_what_worked_is_unresolved(graded: dict[str, Verdict]) -> None:
+    found = graded[BREAKS]
+    assert found.outcome == "unresolved"
+    assert counts(found.fail_to_pass) == (3, 3)
+    assert [name for name, passed in found.pass_to_pass if not passed] == [
+        "tests/test_journal.py::test_a_description_keeps_its_semicolon"
+    ]
+
+
+def test_no_patch_a_strange_one_and_one_that_hangs_are_told_apart(graded: dict[str, Verdict]) -> None:
+    assert graded[EMPTY] == Verdict(outcome="empty_patch")
+    assert graded[STRANGE] == Verdict(outcome="error", reason=NOT_APPLIED, applied=False)
+    assert graded[HANGS] == Verdict(outcome="error", reason=TIMED_OUT, applied=True)
+
+
+def test_every_gold_patch_resolves_also_after_the_harness_was_killed(
+    harness: Harness, tmp_path: Path
+) -> None:
+    """The runner is killed once something is judged. The same call again asks only for the rest, and no
+    container of either is left.
+    """
+    gold = {instance: patch(instance, "gold") for instance in IDS}
+    program = f"""
+import signal, sys
+from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from test_external_harness import run
+from orchestrator.external.harness_env import harness_python
+run(Path({str(tmp_path)!r}), "gold", {gold!r}, harness_python())
+"""
+    interrupted = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL)
+    logs = tmp_path / "harness"
+    while not list(logs.rglob("report.json")) and interrupted.poll() is None:
+        time.sleep(0.2)
+    interrupted.send_signal(signal.SIGINT)
+    interrupted.wait(120)
+    assert containers(tmp_path.name) == []
+    judged = list(logs.rglob("report.json"))
+    assert 0 < len(judged) < len(IDS)
+    times = {path: path.stat().st_mtime_ns for path in judged}
+
+    found = run(tmp_path, "gold", gold, harness)
+
+    assert {name: verdict.outcome for name, verdict in found.items()} == dict.fromkeys(IDS, "resolved")
+    assert {path: path.stat().st_mtime_ns for path in times} == times
+    assert containers(tmp_path.name) == []
+
+
+def containers(of: str) -> list[str]:
+    """The harness's containers of a run that are still there."""
+    client = docker.from_env()
+    names = [container.name for container in client.containers.list(all=True, filters={"name": f"test-{of}"})]
+    client.close()
+    return names
