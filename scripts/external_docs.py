@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from orchestrator.context.continuation import evaluate
-from orchestrator.context.fixtures import load_fixtures
+from orchestrator.context.fixtures import HELD_OUT, load_fixtures
 from orchestrator.context.value import value
 from orchestrator.report import continuation, group_value
 
@@ -18,6 +18,7 @@ BEGIN, END = "<!-- made by `make external-docs`: {} -->\n", "<!-- end: {} -->\n"
 
 TABLES: dict[str, Callable[[], str]] = {
     "continuation": lambda: continuation.markdown(evaluate(load_fixtures())),
+    "held-out": lambda: continuation.markdown(evaluate(load_fixtures(HELD_OUT))),
     "value": lambda: group_value.markdown(value(load_fixtures())),
 }
 """Each makes what stands between the two marks of its name in the document."""

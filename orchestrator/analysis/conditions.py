@@ -229,7 +229,12 @@ def _condition(name: str, tried: _ByTask, known: Sequence[str], no_rate: str | N
         for measure in known
     }
     rate = no_rate or nothing or mean_of(clusters, "passed", "")
-    found = measured({PASS_RATE: rate, **ratios}, ran_once(clusters), (PASS_RATE,))
+    once = ran_once(clusters)
+    # Each is resampled for itself: sizes that are the same under two conditions have the same interval.
+    found = {
+        measure: measured({measure: ratio}, once, (PASS_RATE,))[measure]
+        for measure, ratio in {PASS_RATE: rate, **ratios}.items()
+    }
     judged_ones = Counter(attempt.outcome for attempt in attempts if attempt.outcome is not None)
     runs = [tries.runs for tries in tried.values()] or [0]
     return Condition(
@@ -272,7 +277,7 @@ def _pair(
         losses=None if no_rate else len(flips) - wins,
         flips=flips,
         resolved=rate,
-        others=of_measures(paired, measures),
+        others=tuple(of_measures(paired, {name: what})[0] for name, what in measures.items()),
     )
 
 

@@ -39,6 +39,8 @@ as in force, all others must be there.
 
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 FIXTURES = EXTERNAL / "continuation"
+HELD_OUT = FIXTURES / "held-out"
+"""Fixtures that no rule of packaging was changed by; read when they are named alone."""
 
 
 class Expectation(BaseModel):

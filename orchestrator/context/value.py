@@ -64,7 +64,7 @@ class Effect:
     @property
     def share(self) -> float:
         """Tokens that it saves, as a share of those of `compact`."""
-        return 1 - self.tokens / self.base_tokens if self.base_tokens else 0.0
+        return (self.base_tokens - self.tokens) / self.base_tokens if self.base_tokens else 0.0
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,7 @@ def _print(card: Scorecard, out: Console) -> None:
 
 def _title(card: Scorecard) -> str:
     tasks, conditions = plural(len(tasks_of(card)), "task"), plural(len(card.conditions), "condition")
-    agent = card.agent if card.model in ("", "none") else f"{card.agent} with {card.model}"
+    agent = "no agent" if card.agent == "none" else f"agent {card.agent}, model {card.model}"
     return (
         f"{card.benchmark}: {agent}; {tasks} under {conditions}, {plural(card.runs, 'run')} of each; "
         f"run {card.run_id}"
@@ -218,10 +218,17 @@ def _notes(found: Conditions) -> list[str]:
     methods = sorted({it.resolved.method for it in found.conditions if it.resolved.value is not None})
     if methods:
         said.append(f"95 % intervals of resolved: {', '.join(methods)}; of the rest: task bootstrap")
-    for name in found.conditions[0].means if found.conditions else ():
-        reasons = {reason: None for it in found.conditions if (reason := it.means[name].reason)}
-        said += [f"{NAMES[name]}: {reason}" for reason in reasons]
-    return said
+    means = [(name, mean) for it in found.conditions for name, mean in it.means.items()]
+    return said + _reasons([(NAMES[name], mean.reason) for name, mean in means])
+
+
+def _reasons(of: Sequence[tuple[str, str | None]]) -> list[str]:
+    """Each reason once, with the measures that it is of."""
+    found: dict[str, dict[str, None]] = {}
+    for name, reason in of:
+        if reason:
+            found.setdefault(reason, {})[name] = None
+    return [f"{', '.join(names)}: {reason}" for reason, names in found.items()]
 
 
 def _of_rates(pairs: Sequence[Pair]) -> list[Column]:
@@ -286,12 +293,7 @@ def _measures_in_words(pairs: Sequence[Pair]) -> list[str]:
     """The differences that were found, and why there is no verdict on others."""
     lines = [(pair, other) for pair in pairs for other in pair.others]
     said = [_sentence(pair, it) for pair, it in lines if it.verdict in differing.DECIDED]
-    reasons = {f"no verdict on {NAMES[it.measure]}: {it.reason}": None for _, it in lines if _undecided(it)}
-    return [*said, *reasons]
-
-
-def _undecided(it: Difference) -> bool:
-    return it.verdict in ("too few shared tasks", "not measured")
+    return said + _reasons([(NAMES[it.measure], it.reason) for _, it in lines])
 
 
 def _sentence(pair: Pair, it: Difference) -> str:

@@ -155,6 +155,17 @@ def test_a_measure_of_one_missing_is_not_known_and_says_so() -> None:
     assert set(a.means) == {"elapsed_s"}
 
 
+def test_the_same_sizes_have_the_same_interval_whatever_else_was_measured() -> None:
+    made = [
+        Attempt(f"t{number}", name, 1, "resolved", {"patch_bytes": number * 10, "elapsed_s": number * pace})
+        for name, pace in (("a", 1.5), ("b", 7.25))
+        for number in range(8)
+    ]
+    a, b = of_conditions(made, ["a", "b"]).conditions
+    assert a.means["patch_bytes"] == b.means["patch_bytes"]
+    assert a.means["elapsed_s"] != b.means["elapsed_s"]
+
+
 def test_nothing_depends_on_verdicts_that_are_withheld() -> None:
     some = of_conditions(attempts("a", "+-+e0?+"), ["a"], withheld="not judged")
     others = of_conditions(attempts("a", "-------"), ["a"], withheld="not judged")

@@ -11,7 +11,6 @@ from orchestrator.context import continuation
 from orchestrator.context.continuation import (
     NOT_EXPECTED,
     NOTHING_PACKAGED,
-    POLICY,
     Evaluation,
     evaluate,
     read,
@@ -101,9 +100,11 @@ def test_an_unknown_condition_is_named() -> None:
 
 
 def test_the_text_that_is_read_is_what_a_prompt_carries() -> None:
+    tokens = {(one.fixture, one.condition): one.tokens for one in FOUND.readings}
     for one in FIXTURES:
         for condition in CONDITIONS:
-            packaged = package(condition, one.history, one.task, policy=POLICY)
+            packaged = package(condition, one.history, one.task, policy="continuation")
+            assert packaged.tokens == tokens[one.name, condition]
             assert packaged.text
             assert packaged.text in prompt_of(one.task, packaged)
 

@@ -8,21 +8,23 @@ from typing import Any
 
 import pytest
 
-from orchestrator.context.fixtures import MEASURES, load_fixture, load_fixtures
+from orchestrator.context.fixtures import HELD_OUT, MEASURES, load_fixture, load_fixtures
 from orchestrator.context.judging import met
 from orchestrator.errors import CabError, InputError
 
 FIXTURES = load_fixtures()
+UNSEEN = load_fixtures(HELD_OUT)
 
 
 def test_they_are_many_long_enough_and_ask_for_everything() -> None:
     assert len(FIXTURES) >= 14
-    assert all(15 <= len(fixture.history.events) <= 60 for fixture in FIXTURES)
+    assert all(15 <= len(fixture.history.events) <= 60 for fixture in (*FIXTURES, *UNSEEN))
+    assert not {fixture.name for fixture in FIXTURES} & {fixture.name for fixture in UNSEEN}
     assert {measure for fixture in FIXTURES for measure in fixture.expect} == set(MEASURES)
     assert [fixture.name for fixture in FIXTURES if not fixture.expect] == ["nothing-of-use-python"]
 
 
-@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda fixture: fixture.name)
+@pytest.mark.parametrize("fixture", [*FIXTURES, *UNSEEN], ids=lambda fixture: fixture.name)
 def test_a_whole_record_of_the_session_meets_what_it_can_meet(fixture: Any) -> None:
     """With kinds, keys and files nothing is lost, what ended reads as ended, what is risky is there."""
     record = "\n".join(

@@ -27,6 +27,7 @@ NAME = "pkg/test_a.py::test_x"
         (f"## Open failures\n- {NAME}: left 1", True),
         (f"Resolved failures:\n- {NAME}: failed with left 1", False),
         (f"## Resolved\n- {NAME}: fails again since Monday", True),
+        (f"[4] harness, test passed (retries › fails once, {NAME}):\n> {NAME}", False),
         (f"Still failing: pkg/b.py::test_y; {NAME}", True),
         (f"tests: pkg/b.py::test_y failed, {NAME} passed, pkg/c.py::test_z failed", False),
         (f"tests: pkg/b.py::test_y passed, {NAME} failed, pkg/c.py::test_z passed", True),

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 from card_samples import CONDITIONS, MARKS, card
+from click.testing import CliRunner
 
+from orchestrator.cli import cab
 from orchestrator.errors import InputError, StoreError
 from orchestrator.external import report, scorecard
 from orchestrator.external.results import ClaimLevel, Scorecard
@@ -179,3 +181,19 @@ def test_hostile_names_stay_one_line(capsys: pytest.CaptureFixture[str]) -> None
         assert "\u202e" not in text, name
         assert "\n# Resolved" not in text
         assert "\x1b" not in text
+
+
+def test_the_command_prints_what_is_stored_in_one_form(tmp_path: Path) -> None:
+    def called(*options: str) -> str:
+        done = CliRunner().invoke(
+            cab, ["external", "report", str(tmp_path), *options], catch_exceptions=False
+        )
+        return done.stdout
+
+    report.write_reports(tmp_path, card(FULL))
+    assert called().startswith("claim: harness_evaluated – ")
+    assert called("--markdown") == (tmp_path / "report.md").read_text("utf-8")
+    assert called("--csv") == (tmp_path / "report.csv").read_text("utf-8")
+    assert json.loads(called("--json")) == json.loads(json.dumps(report.as_data(card(FULL))))
+    with pytest.raises(InputError, match="three ways to print"):
+        called("--json", "--csv")

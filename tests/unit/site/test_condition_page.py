@@ -12,7 +12,7 @@ from site_samples import entry, matrix, results
 
 from orchestrator.external.report import write_reports
 from orchestrator.external.results import Claim, ClaimLevel, Scorecard, TaskResult, Verdict
-from orchestrator.site import links
+from orchestrator.site import glossary, links
 from orchestrator.site.build import build
 from orchestrator.store.names import CellKey
 
@@ -162,3 +162,16 @@ def test_the_page_of_the_sweep_leads_there_and_one_without_conditions_has_none(t
     assert f'href="../{PATH}"' in swebench
     assert "condition/" not in free
     assert [path.name for path in (tmp_path / "site/condition").iterdir()] == [f"{SWEEP}.html"]
+
+
+def test_every_word_over_a_column_is_in_the_glossary(tmp_path: Path) -> None:
+    text = page(run_of(tmp_path, MARKS, "harness_evaluated"))
+    heads = {
+        unescape(re.sub("<[^>]*>", "", head)).strip()
+        for head in re.findall(r'<th scope="col"[^>]*>(.*?)</th>', text, re.S)
+    }
+    assert {head for head in heads - set(MARKS) if glossary.find(head) is None} == {
+        "measure",
+        "first",
+        "second",
+    }
