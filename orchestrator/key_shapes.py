@@ -10,6 +10,7 @@ KEYS = (
     r"\b(?:npm|r8)_[A-Za-z0-9]{30,}",
     r"\bgh[opsur]_[A-Za-z0-9]{20,}",
     r"\bgithub_pat_[A-Za-z0-9_]{20,}",
+    r"\bhv[sbr]\.[A-Za-z0-9_-]{20,}",
     r"\bglpat-[A-Za-z0-9_-]{16,}",
     r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
     r"\bAIza[A-Za-z0-9_-]{30,}",

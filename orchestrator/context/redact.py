@@ -24,7 +24,12 @@ _MEMBER = (
     r"[\"'](?i:api[_-]?key|access[_-]?key|(?:client[_-]?)?secret|(?:access[_-]|auth[_-]|refresh[_-])?token"
     rf"|password|passwd)[\"']\s*:\s*[\"'](?P<member>{_VALUE})"
 )
-_KEY = re.compile("|".join((_PRIVATE_KEY, *KEYS, _NAMED, _MEMBER)))
+# In small letters it may be any variable of a program: only a long text between quotes counts.
+_ASSIGNED = (
+    r"\b[a-z0-9_]*(?:api_?key|access_?key|secret|token|password|passwd|private_key|credential)\s*[=:]\s*"
+    r"[\"'](?P<assigned>(?=[^\s\"']{0,200}[0-9])(?=[^\s\"']{0,200}[A-Za-z])[^\s\"']{16,})"
+)
+_KEY = re.compile("|".join((_PRIVATE_KEY, *KEYS, _NAMED, _MEMBER, _ASSIGNED)))
 _ENCODED = re.compile(r"[A-Za-z0-9+/_-]{24,}={0,2}")
 _LONGEST_ENCODED = 100_000
 
@@ -74,7 +79,7 @@ def _event(event: Event, number: int) -> Event:
 
 
 def _hidden(match: re.Match[str]) -> str:
-    value = match["named"] or match["member"]
+    value = match["named"] or match["member"] or match["assigned"]
     return match[0].replace(value, REDACTED) if value else REDACTED
 
 

@@ -38,6 +38,8 @@ RISKY = [
     ("credential", f"key={KEY}"),
     ("credential", "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMIK7MDENGbPxRfiCYzz1"),
     ("credential", '{"password": "hunter2hunter2"}'),
+    ("credential", 'vault_token = "h7x.CAESIJ3xkQvq9ZtB7LmN2"'),
+    ("credential", "hvs.CAESIJ3xkQvq9ZtB7LmN2pR5sT8u"),
     ("credential", "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----"),
     ("reads_credentials", "cat ~/.ssh/id_rsa"),
     ("destructive_command", "rm -rf /"),
