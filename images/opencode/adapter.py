@@ -14,7 +14,7 @@ PROVIDER = "cab"
 CONTEXT_TOKENS = 200_000
 OUTPUT_TOKENS = 32_000
 CONFIG = "OPENCODE_CONFIG_CONTENT"
-# On the command line opencode puts a prompt of several words in quotes, and crashes on a word that is a number.
+# As an argument opencode puts a prompt of several words in quotes, and crashes on a word that is a number.
 RUN = 'exec opencode run "${@:1:$#-2}" < <(printf %s "${@: -1}")'
 
 

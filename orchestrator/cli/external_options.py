@@ -79,7 +79,7 @@ def conditions_of(text: str) -> tuple[str, ...]:
 
 def _tasks(values: dict[str, Any]) -> tuple[tuple[ExternalTask, ...], dict[str, Any]]:
     """The tasks, and what is kept of where they came from: no path."""
-    from orchestrator.external import suites, tasks
+    from orchestrator.external import suites, swe_lancer, tasks
 
     ids = tasks.load_ids(values["instance_ids"]) if values["instance_ids"] else None
     if values["benchmark"] == "swe_lancer":
@@ -90,7 +90,7 @@ def _tasks(values: dict[str, Any]) -> tuple[tuple[ExternalTask, ...], dict[str, 
             )
         if values["tasks_json"] is None:
             raise InputError("swe_lancer's tasks come from a file", place="--benchmark", mend="--tasks-json")
-        return tasks.chosen(tasks.load_swe_lancer(values["tasks_json"]), ids, "--tasks-json"), {"file": True}
+        return swe_lancer.load_swe_lancer(values["tasks_json"], ids), {"file": True}
     if values["suite"] is not None:
         return suites.load_suite(values["suite"], ids), {"suite": values["suite"]}
     if values["tasks_json"] is not None:

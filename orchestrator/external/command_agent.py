@@ -107,6 +107,7 @@ class CommandAgent:
             raise
         finally:
             shutil.rmtree(self._templates_dir, ignore_errors=True)
+            self._templates.clear()
         if failures:
             raise failures[0]
 

@@ -220,7 +220,9 @@ def _run(
     asked: _Asked, pending: list[str], progress: Callable[[int, int], None], turn: int
 ) -> dict[str, Verdict]:
     keys = {name: asked.key(name) for name in pending}
-    digest = hashlib.sha256("\n".join(f"{name} {key}" for name, key in keys.items()).encode()).hexdigest()
+    # The directory, too: the harness names containers by the run id, and two runs may be under way at once.
+    what = [str(asked.work), *(f"{name} {key}" for name, key in keys.items())]
+    digest = hashlib.sha256("\n".join(what).encode()).hexdigest()
     run_id = f"{asked.run_id}-{digest[:8]}"
     ran = Ran(asked.work / run_id, asked.condition, run_id)
     rows, predictions = ran.directory / "tasks.json", ran.directory / "predictions.jsonl"

@@ -12,8 +12,9 @@ from pathlib import Path
 from orchestrator.errors import StoreError
 from orchestrator.external.artifacts import Artifacts, Attempt, digest_of
 from orchestrator.external.container_agent import Cells
-from orchestrator.external.harness import evaluate
+from orchestrator.external.harness import evaluate, metadata
 from orchestrator.external.harness_env import Harness, require_gradable
+from orchestrator.external.harness_reports import TIMED_OUT
 from orchestrator.external.images import ensure_images
 from orchestrator.external.results import Verdict
 from orchestrator.external.tasks import ExternalTask
@@ -22,7 +23,6 @@ from orchestrator.store.files import store_errors
 from scorers.evidence import TestResult, Verification
 
 VERDICTS = "verdicts.json"
-_TIMED_OUT = "tests_timed_out"
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,9 @@ def verdicts_of(
     kept = {
         name: {"patch": digest_of(predicted.patches[name]), "verdict": verdict.model_dump(mode="json")}
         for name, verdict in found.items()
+        if name in predicted.patches
     }
-    text = json.dumps({"v": 1, "harness": harness.version, "verdicts": kept}, indent=1)
+    text = json.dumps({"v": 1, **metadata(harness), "verdicts": kept}, indent=1)
     artifacts.write(work / VERDICTS, f"{text}\n".encode())
     return found
 
@@ -147,7 +148,7 @@ def verification_of(verdict: Verdict) -> Verification:
     ]
     return Verification(
         exit_code=0,
-        timed_out=verdict.reason == _TIMED_OUT,
+        timed_out=verdict.reason == TIMED_OUT,
         reward=1.0 if verdict.outcome == "resolved" else 0.0,
         tests=tests,
         stdout_tail=f"the benchmark's harness: {verdict.outcome}"

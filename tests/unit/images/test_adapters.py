@@ -2,8 +2,8 @@
 
 import json
 import os
-import subprocess
 import re
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -47,6 +47,21 @@ def test_every_point_of_the_matrix_once():
     for cell in cells:
         assert cell.cell_id == cell.key.cell_id("free-20261127")
         assert (cell.endpoint == "hosted") == (cell.key.model == "openai/gpt")
+
+
+def test_conditions_are_an_axis_whose_cells_differ_in_nothing_else():
+    asked = {"models": ("embedded/reference",), "runs": 2}
+    found, without = plan(conditions=("stateplane", "compact_summary"), **asked), plan(**asked)
+    assert len(found.cells) == 2 * len(without.cells)
+    assert {cell.key.condition for cell in found.cells} == {"stateplane", "compact_summary"}
+    assert {replace(cell.key, condition=None) for cell in found.cells} == {cell.key for cell in without.cells}
+    assert all(CellKey.of_id(cell.cell_id) == ("free-20261127", cell.key) for cell in found.cells)
+
+
+@pytest.mark.parametrize("names", [("a/b",), ("a", "a"), ("",), ("a b",)])
+def test_a_condition_names_files(names):
+    with pytest.raises(ValueError, match=r"condition|twice"):
+        plan(conditions=names)
 
 
 def test_what_is_excluded_is_no_cell_and_not_skipped():

@@ -8,8 +8,10 @@ from report_samples import evidence, record, store
 
 from orchestrator.cli.cell_cmd import cell as command
 from orchestrator.errors import StoreError
-from orchestrator.run.rescore import rescore
+from orchestrator.run.rescore import judged, rescore
+from orchestrator.store.cells import CellStore
 from orchestrator.store.evidence import save_evidence
+from scorers.evidence import TestResult, Verification
 
 
 @pytest.fixture
@@ -65,3 +67,39 @@ def test_the_command_says_it_by_its_exit_code(stored):
     assert other.stdout.endswith(" numbers not as stored\n")
     data = json.loads(CliRunner().invoke(command, ["score", str(cell_dir), "--json"]).stdout)
     assert data["differences"]["pass_rate.pass"] == {"stored": 0, "now": 1}
+
+
+VERDICT = Verification(
+    exit_code=0, timed_out=False, reward=1.0, tests=[TestResult(name="t", status="passed")]
+)
+
+
+@pytest.mark.parametrize(("reward", "passed"), [(1.0, 1), (0.0, 0)])
+def test_a_verdict_from_elsewhere_is_scored_and_stays(tmp_path, reward, passed):
+    waiting = evidence().model_copy(update={"verification": None})
+    cell = record(waiting)
+    key, written = cell.identity.key, store(tmp_path, (cell, waiting))
+    assert cell.scores["pass_rate"]["pass"] is None
+    status = "passed" if reward else "failed"
+    test = TestResult(name="t", status=status)
+    verdict = VERDICT.model_copy(update={"reward": reward, "tests": [test]})
+    for _ in range(2):
+        with CellStore(tmp_path, written.sweep_id) as again:
+            again.open()
+            judged(again, key, verdict, ["t"], [])
+    found = CellStore(tmp_path, written.sweep_id)
+    assert found.record(key).scores["pass_rate"]["pass"] == passed
+    assert found.record(key).scores["pass_rate"]["partial_score"] == passed
+    assert [entry.passed for entry in found.finished().values()] == [passed]
+    assert rescore(found.cell_dir(key)).differences == {}
+
+
+def test_a_verdict_whose_record_was_not_written_is_scored_by_the_next_call(tmp_path):
+    waiting = evidence().model_copy(update={"verification": None})
+    cell = record(waiting)
+    key, written = cell.identity.key, store(tmp_path, (cell, waiting))
+    save_evidence(written.cell_dir(key), waiting.model_copy(update={"verification": VERDICT}))
+    with CellStore(tmp_path, written.sweep_id) as again:
+        again.open()
+        judged(again, key, VERDICT, ["t"], [])
+    assert written.record(key).scores["pass_rate"]["pass"] == 1
