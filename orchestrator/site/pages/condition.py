@@ -132,7 +132,8 @@ def _context(source: Source, sweep_id: str, cells: Sequence[Cell]) -> dict[str, 
 
 def _names(source: Source, sweep_id: str, attempts: Sequence[Attempt]) -> list[str]:
     """The conditions that there are, in the order that the sweep asked for them in."""
-    asked = [NO_CONDITION, *((source.sweeps[sweep_id].spec or {}).get("conditions") or ())]
+    asked: Any = (source.sweeps[sweep_id].spec or {}).get("conditions")
+    asked = [NO_CONDITION, *(asked or ())]
     found = {attempt.condition for attempt in attempts}
     return [*(name for name in asked if name in found), *sorted(found - {*asked})]
 

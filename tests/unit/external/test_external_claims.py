@@ -13,7 +13,13 @@ from orchestrator.external.results import Outcome, TaskResult, Verdict
 def result(outcome: Outcome | None = None, *, agent: str = "completed", **changes: Any) -> TaskResult:
     verdict = None if outcome is None else Verdict(outcome=outcome)
     fields = {"instance_id": "a", "condition": "stateplane", "run": 1, "agent_outcome": agent}
-    fields |= {"prompt_tokens": 9, "context_tokens": 0, "patch_bytes": 1, "patch_lines": 1, "verdict": verdict}
+    fields |= {
+        "prompt_tokens": 9,
+        "context_tokens": 0,
+        "patch_bytes": 1,
+        "patch_lines": 1,
+        "verdict": verdict,
+    }
     return TaskResult.model_validate(fields | changes)
 
 

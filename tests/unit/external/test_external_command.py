@@ -15,6 +15,7 @@ from orchestrator.cli import cab
 from orchestrator.errors import CabError, InputError
 from orchestrator.external import judging
 from orchestrator.external.harness_env import Harness
+from orchestrator.external.harness_reports import TIMED_OUT
 from orchestrator.external.judging import HarnessRequest, verification_of
 from orchestrator.external.results import Verdict
 from orchestrator.external.runner import CommandAsked, RunRequest, evaluate, run
@@ -113,7 +114,7 @@ def test_the_same_command_goes_on_and_another_is_refused(tmp_path: Path, rows: s
     call(*words, "--json", "--max-workers", "3")
     assert files(tmp_path / "out") == before
     text = refused(*words, "--runs", "2", "--stateplane-profile", "minimal")
-    assert "profile is \"minimal\" and was null; runs is 2 and was 1" in text
+    assert 'profile is "minimal" and was null; runs is 2 and was 1' in text
     assert "give another --out" in text
     assert files(tmp_path / "out") == before
 
@@ -219,7 +220,7 @@ def test_what_the_harness_left_open_is_partial(tmp_path: Path, monkeypatch: pyte
     [
         (Verdict(outcome="resolved", fail_to_pass=(("t", True),)), 1.0, False),
         (Verdict(outcome="unresolved", fail_to_pass=(("t", False),)), 0.0, False),
-        (Verdict(outcome="error", reason="tests_timed_out"), 0.0, True),
+        (Verdict(outcome="error", reason=TIMED_OUT), 0.0, True),
         (Verdict(outcome="empty_patch"), 0.0, False),
     ],
 )
