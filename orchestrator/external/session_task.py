@@ -40,7 +40,7 @@ def session_task(cli: str, log: Path, session: Imported, repo: Path, base: str |
 
     `prior_patch` is all that differs from it in the working tree now, but what git ignores. Nothing of the
     repository is changed. Raises InputError where `repo` is no repository, the revision is not in it or the
-    session has no goal, and EnvironmentFault where git fails.
+    session has no goal, and EnvironmentFault where git fails or cannot run.
     """
     if not session.goal:
         raise InputError("nobody asked for anything in it", place=str(log), mend="give another session's log")
@@ -164,5 +164,5 @@ class _Git:
                 check=False,
             )
         except OSError as error:
-            raise InputError(f"cannot be entered: {error.strerror}", place=str(self.top), mend="") from None
+            raise EnvironmentFault(f"git cannot run there: {error.strerror}", place=str(self.top)) from None
         return done.stdout if done.returncode == 0 else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.adapter import Adapter
@@ -18,8 +18,8 @@ from orchestrator.plan.task import Task, load_task, match_tasks
 class Source:
     """The directories that hold tasks and plugins."""
 
-    tasks_dir: Path = TASKS
-    plugins_dir: Path = PLUGINS
+    tasks_dir: Path = field(default_factory=lambda: TASKS)
+    plugins_dir: Path = field(default_factory=lambda: PLUGINS)
 
     @classmethod
     def of_stored(cls, results: Path, spec: SweepSpec) -> Source:
@@ -49,9 +49,6 @@ class Source:
         names = {name for names in spec.plugins.values() for name in names}
         loaded = {name: load_plugin(self.plugins_dir, name) for name in sorted(names)}
         return {stack: tuple(loaded[name] for name in names) for stack, names in spec.plugins.items()}
-
-
-REPOSITORY = Source()
 
 
 def applied_stacks(

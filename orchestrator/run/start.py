@@ -37,7 +37,7 @@ from orchestrator.run.grow import grow
 from orchestrator.run.outcome import TABLE
 from orchestrator.run.pins import check_same
 from orchestrator.run.provenance import Provenance
-from orchestrator.run.source import REPOSITORY, Source, applied_stacks
+from orchestrator.run.source import Source, applied_stacks
 from orchestrator.sandbox.scratch import ScratchRoot
 from orchestrator.store.cells import SWEEP, CellStore
 from orchestrator.store.index import IndexEntry
@@ -97,10 +97,10 @@ class Matrix:
         name: str,
         loaded: LoadedSpec | None = None,
         fleet: Fleet | None = None,
-        source: Source = REPOSITORY,
+        source: Source | None = None,
     ) -> Matrix:
         """Resolve the names of a spec. Raises InputError for an unknown one, or where there is no cell."""
-        fleet = fleet or Fleet()
+        fleet, source = fleet or Fleet(), source or Source()
         if loaded is not None:
             loaded.require_known("clis", fleet.known)
             loaded.require_known("tasks", list_tasks(source.tasks_dir), cutoff=0.4)

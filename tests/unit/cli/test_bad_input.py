@@ -19,7 +19,7 @@ from orchestrator import cli, fleet
 from orchestrator.errors import StoreError
 from orchestrator.paths import IMAGES, TASKS
 from orchestrator.plan.spec import load_spec
-from orchestrator.run import machine, start
+from orchestrator.run import machine, source, start
 from orchestrator.store.cells import CellStore
 from orchestrator.store.record import SweepRecord
 
@@ -196,7 +196,7 @@ def test_a_task(
     path = tmp_path / "tasks" / TASK / file
     text = change(path.read_text())
     path.unlink() if text is None else path.write_text(text)
-    monkeypatch.setattr(start, "TASKS", tmp_path / "tasks")
+    monkeypatch.setattr(source, "TASKS", tmp_path / "tasks")
     assert says in refused()
 
 

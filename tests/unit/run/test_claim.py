@@ -22,7 +22,7 @@ def claim(model="openai/gpt", *, usage=USAGE, provenance=CLEAN, recorded=None, *
     call = ModelCall(index=0, start=0, end=1, request_hash="h", usage=usage)
     scores = score(FACTS, Evidence(calls=[call]), outcome_counts=True)
     cell = PlannedCell("s/c/m/t#run1", CellKey("opencode", model, "t"), None, 0, recorded)
-    facts = {"uses_model": True, "proved": True, "build_id": "gpt-1"} | given
+    facts = {"uses_model": True, "unproved": None, "build_id": "gpt-1"} | given
     return claim_of(cell, provenance, scores, **facts)
 
 
@@ -45,7 +45,7 @@ def test_nothing_speaks_against_it():
     [
         ({"usage": None}, "tokens"),
         ({"build_id": None}, "build"),
-        ({"proved": False}, "proved"),
+        ({"unproved": "the task is not proved"}, "proved"),
         ({"provenance": replace(CLEAN, dirty=True)}, "checkout"),
         ({"provenance": replace(CLEAN, commit=None, dirty=None)}, "checkout"),
     ],

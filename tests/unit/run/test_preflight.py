@@ -35,6 +35,10 @@ from scorers.evidence import Evidence, ModelCall, Usage
 from scorers.score import score
 
 
+def test_no_verifier_runs_after_a_handshake() -> None:
+    assert not hands.hello_task().graded
+
+
 def test_only_models_that_can_fail_are_tested(tmp_path: Path) -> None:
     ready = ready_of(tmp_path)
     hosted = {(cli, model) for cli in ("opencode", "aider") for model in ("a", "v/b")}
@@ -244,8 +248,7 @@ def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tupl
         waiting, asked = list(tries), []
 
         class Run:
-            def __init__(self, bench: Bench, cell: Any, *_: Any, graded: bool) -> None:
-                assert not graded
+            def __init__(self, bench: Bench, cell: Any, *_: Any) -> None:
                 asked.append((cell.endpoint, cell.model) not in bench.unasked)
 
             def run(self) -> Any:
