@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 from functools import cache
@@ -199,7 +200,10 @@ def _command(values: dict[str, Any]) -> CommandAsked:
         raise InputError(f"is no command line: {error}", place="--agent-command", mend="quote it") from None
     if not words:
         raise InputError("is empty", place="--agent-command", mend="give a command")
-    return CommandAsked(words, values["timeout_s"] or COMMAND_TIMEOUT_S, values["codex_home"])
+    timeout_s = COMMAND_TIMEOUT_S if values["timeout_s"] is None else values["timeout_s"]
+    if not 0 < timeout_s < math.inf:
+        raise InputError("is no number of seconds above 0", place="--timeout", mend="give one, such as 600")
+    return CommandAsked(words, timeout_s, values["codex_home"])
 
 
 def _codex_settings(values: dict[str, Any]) -> CodexSettings | None:

@@ -15,6 +15,9 @@ CONDITIONS = ("transcript_replay", "compact_summary", "stateplane")
 
 MOST_TOKENS = 1_000_000
 
+LONGEST = 110
+"""Characters of a name: the harness names a report by it twice, and a file has at most 255 bytes."""
+
 _MAX = re.compile(r"max_([1-9][0-9]{0,6})_tokens")
 
 
@@ -40,6 +43,8 @@ def parse_condition(name: str) -> Condition:
         raise InputError(
             f"{name!r} is no condition", mend=f"only stateplane takes parts; {base} stands alone"
         )
+    if len(name) > LONGEST:
+        raise InputError(f"{name[:40]!r}… is longer than {LONGEST} characters", mend="name fewer parts")
     found = Condition(base)
     for part in parts:
         found = _with(found, part, name)

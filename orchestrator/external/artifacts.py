@@ -10,13 +10,17 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Literal
 
+from pydantic import BaseModel
+
+from orchestrator.context.redact import redact
 from orchestrator.errors import InputError, StoreError
 from orchestrator.external.tasks import ExternalTask
 from orchestrator.run.provenance import Provenance
@@ -104,9 +108,8 @@ class Artifacts:
             found = json.loads(raw)
             if found["v"] != VERSION:
                 raise StoreError(f"is of version {found['v']}", place=str(path), mend="use that cab")
-            assert isinstance(found["asked"], dict)
-            assert isinstance(found["run_id"], str)
-        except (ValueError, TypeError, KeyError, AssertionError):
+            _Known.model_validate(found)
+        except (ValueError, TypeError, KeyError, RecursionError):
             raise StoreError("is damaged", place=str(path), mend="give another --out") from None
         return dict(found)
 
@@ -166,6 +169,24 @@ class Artifacts:
 _LOCK = ".lock"
 
 
+class _Asked(BaseModel):
+    """What of `asked` a run that is there is read by; the rest is only held against another command."""
+
+    benchmark: str
+    source: dict[str, Any]
+    tasks: dict[str, str]
+    conditions: tuple[str, ...]
+    runs: int
+    mode: Literal["dry_run", "cli", "command"]
+    agent: str
+    model: str
+
+
+class _Known(BaseModel):
+    run_id: str
+    asked: _Asked
+
+
 def check_same_command(stored: Mapping[str, Any], asked: Mapping[str, Any], root: Path) -> None:
     """Raises InputError that names each thing in which two commands differ."""
     differing = [
@@ -187,8 +208,14 @@ def _short(value: object) -> str:
 
 
 def command_as_told(words: tuple[str, ...]) -> list[str]:
-    """A command line without the paths of this machine: of an absolute one the name is kept."""
-    return [f"…/{PurePosixPath(word).name}" if word.startswith(("/", "~")) else word for word in words]
+    """A command line without keys and without the paths of this machine: of each its last part is kept, also
+    where it stands inside a word, such as an option's value or a script.
+    """
+    return [_PATH.sub(lambda path: f"…/{PurePosixPath(path[0]).name}", redact(word)) for word in words]
+
+
+# A slash inside a relative path or behind the `:/` of a URL begins none.
+_PATH = re.compile(r"(?<![\w.…:/~\]-])~?/(?!/)[^\s\"'`;:,|&<>()=]+")
 
 
 def digest_of(*parts: str) -> str:

@@ -77,9 +77,15 @@ class CommandAgent:
 
     def check(self) -> None:
         """Raises InputError where there is no such command."""
-        if shutil.which(self.command[0]) is None:
+        if self._program is None:
             mend = "give one that is on PATH, or its path"
             raise InputError(f"no command {self.command[0]!r}", place="--agent-command", mend=mend)
+
+    @property
+    def _program(self) -> str | None:
+        """The command's file. A relative path is one from here, where the user is, and not from a work tree."""
+        found = shutil.which(self.command[0])
+        return str(Path(found).absolute()) if found else None
 
     def run(self, attempts: Sequence[Attempt], workers: int) -> None:
         """Run what is not done of `attempts`, `workers` at a time. Raises StoreError."""
@@ -157,23 +163,30 @@ class CommandAgent:
         """Exit code (None: a signal's, or none) and whether time was up."""
         prompt_file = self.artifacts.prompt(attempt.instance_id, attempt.condition).resolve()
         argv = [word.replace(PROMPT_FILE, str(prompt_file)) for word in self.command]
+        argv[0] = self._program or argv[0]
         env = {name: value for name, value in os.environ.items() if name not in KEPT_FROM_AGENTS}
         if self.codex_home is not None:
             env["CODEX_HOME"] = str(self.codex_home.resolve())
         out, err = (self.artifacts.log(attempt, f".{name}.log") for name in ("stdout", "stderr"))
         with store_errors(out):
             make_dirs(out.parent)
-        with out.open("wb") as stdout, err.open("wb") as stderr, prompt_file.open("rb") as prompt:
-            process = subprocess.Popen(
-                argv, cwd=tree, env=env, stdin=prompt, stdout=stdout, stderr=stderr, start_new_session=True
-            )
+        with store_errors(out), out.open("wb") as stdout, err.open("wb") as stderr, prompt_file.open("rb") as prompt:
+            try:
+                process = subprocess.Popen(
+                    argv, cwd=tree, env=env, stdin=prompt, stdout=stdout, stderr=stderr, start_new_session=True
+                )
+            except OSError as error:
+                said = os.strerror(error.errno) if error.errno else str(error)
+                mend = "a script needs a first line such as #!/bin/sh"
+                raise InputError(f"{argv[0]} cannot be run: {said}", place="--agent-command", mend=mend) from None
             try:
                 code = self._wait(process)
             finally:
                 _end(process)
-        for log in (out, err):
-            if log.stat().st_size > MAX_LOG_BYTES:
-                os.truncate(log, MAX_LOG_BYTES)
+        with store_errors(out):
+            for log in (out, err):
+                if log.stat().st_size > MAX_LOG_BYTES:
+                    os.truncate(log, MAX_LOG_BYTES)
         return (code if code is None or code >= 0 else None), code is None
 
     def _wait(self, process: subprocess.Popen[bytes]) -> int | None:

@@ -33,6 +33,7 @@ from orchestrator.run.stack import Rules
 from orchestrator.run.start import Options, of_spec, started
 from orchestrator.store.cells import CellStore
 from orchestrator.store.evidence import load_evidence
+from orchestrator.store.files import store_errors
 from orchestrator.store.names import NO_MODEL, CellKey
 from orchestrator.store.record import CellRecord
 
@@ -152,14 +153,16 @@ class Cells:
         return cls(store, found)
 
     def work(self, attempt: Attempt) -> Work:
-        """What the cell of an attempt came to."""
+        """What the cell of an attempt came to. Raises StoreError."""
         record = self.found[attempt]
         cell_dir = self.store.cell_dir(record.identity.key)
+        with store_errors(cell_dir):
+            diff = (cell_dir / "diff.patch").read_bytes()
         tokens = record.scores.get("tokens", {})
         agent = load_evidence(cell_dir).phases.get("agent")
         return Work(
             outcome=record.outcome.name,
-            diff=(cell_dir / "diff.patch").read_bytes(),
+            diff=diff,
             elapsed_s=agent.end - agent.start if agent else None,
             input_tokens=_whole(tokens.get("prompt_tokens")),
             output_tokens=_whole(tokens.get("completion_tokens")),

@@ -205,8 +205,8 @@ def _known(asked: _Asked) -> tuple[dict[str, Verdict], list[str]]:
     found: dict[str, Verdict] = {}
     for inputs in sorted(asked.work.glob(f"*/{_INPUTS}"), key=lambda path: path.stat().st_mtime_ns):
         try:
-            judged = json.loads(inputs.read_text("utf-8"))
-        except (OSError, ValueError):
+            judged = dict(json.loads(inputs.read_text("utf-8")))
+        except (OSError, ValueError, TypeError, RecursionError):
             continue
         same = [name for name in asked.patches if judged.get(name) == asked.key(name)]
         ran = Ran(inputs.parent, asked.condition, inputs.parent.name)

@@ -203,8 +203,9 @@ def _probed(python: Path) -> dict[str, Any]:
     command = [str(python), "-c", _PROBE]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_S, check=False)
-        found = json.loads(done.stdout.strip().splitlines()[-1]) if done.returncode == 0 else None
-    except (OSError, ValueError, IndexError, subprocess.TimeoutExpired) as error:
+        said = done.stdout.strip().splitlines()
+        found = json.loads(said[-1]) if done.returncode == 0 and said else None
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         raise _no_harness(python, str(error)) from None
     if not isinstance(found, dict):
         raise _no_harness(python, next(reversed(done.stderr.strip().splitlines()), "it says nothing"))

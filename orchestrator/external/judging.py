@@ -116,7 +116,7 @@ def stored_verdicts(work: Path, patches: Mapping[str, str]) -> dict[str, Verdict
             for instance, it in kept.items()
             if instance in patches and it["patch"] == digest_of(patches[instance])
         }
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise StoreError("is damaged", place=str(path), mend="remove it, and run the harness") from None
 
 

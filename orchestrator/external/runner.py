@@ -142,7 +142,14 @@ def evaluate(out: Path, harness: HarnessRequest, progress: Progress) -> Scorecar
         if metadata is None:
             mend = "give --suite, --tasks-json or --dataset_name to start one"
             raise InputError("holds no run to evaluate", place=str(out), mend=mend)
-        return StoredRun(artifacts, metadata, _stored_tasks(artifacts, metadata)).finish(harness, progress)
+        if metadata["asked"]["mode"] == "dry_run":
+            raise InputError(_NOT_JUDGED, place=str(out), mend="give the --out of a run with an agent")
+        tasks = _stored_tasks(artifacts, metadata)
+        harness.check(tasks)
+        return StoredRun(artifacts, metadata, tasks).finish(harness, progress)
+
+
+_NOT_JUDGED = "the patches of a dry run are no agent's: they are not judged"
 
 
 def _stored_tasks(artifacts: Artifacts, metadata: Mapping[str, Any]) -> tuple[ExternalTask, ...]:
@@ -162,8 +169,7 @@ def _stored_tasks(artifacts: Artifacts, metadata: Mapping[str, Any]) -> tuple[Ex
 def _check(request: RunRequest) -> None:
     """Raises InputError for what no run can do."""
     if request.mode == "dry_run" and request.harness is not None:
-        mend = "leave --dry-run or --run-harness out"
-        raise InputError("the patches of a dry run are no agent's: they are not judged", mend=mend)
+        raise InputError(_NOT_JUDGED, mend="leave --dry-run or --run-harness out")
     if request.harness is not None:
         request.harness.check(request.tasks)
     if isinstance(request.agent, CliAgent):

@@ -5,13 +5,14 @@ Nothing here knows how the run was asked for beyond what its metadata keep.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from orchestrator.errors import InputError
+from pydantic import BaseModel, ValidationError
+
+from orchestrator.errors import InputError, StoreError
 from orchestrator.external.artifacts import Artifacts, Attempt
 from orchestrator.external.cells import task_name
 from orchestrator.external.claims import claim_of
@@ -26,6 +27,7 @@ from orchestrator.external.results import Scorecard, TaskResult, Verdict
 from orchestrator.external.tasks import ExternalTask
 from orchestrator.external.work import Mode, Work
 from orchestrator.plan.task import Task, load_task
+from orchestrator.store.files import store_errors
 
 Progress = Callable[[str], None]
 
@@ -184,9 +186,9 @@ class StoredRun:
             run=attempt.run,
             cell_id=work.cell_id,
             agent_outcome=work.outcome,
-            prompt_tokens=facts["prompt_tokens"],
-            context_tokens=facts["context_tokens"],
-            carried={group: tuple(ids) for group, ids in facts["carried"].items()},
+            prompt_tokens=facts.prompt_tokens,
+            context_tokens=facts.context_tokens,
+            carried=facts.carried,
             patch_bytes=len(patch),
             patch_lines=lines_of(patch),
             elapsed_s=work.elapsed_s,
@@ -195,6 +197,21 @@ class StoredRun:
             verdict=verdict,
         )
 
-    def _facts(self, attempt: Attempt) -> dict[str, Any]:
+    def _facts(self, attempt: Attempt) -> _Facts:
+        """What the prompt of an attempt carried. Raises StoreError where that is not there, or damaged."""
         path = self.artifacts.prompt(attempt.instance_id, attempt.condition).with_suffix(".json")
-        return dict(json.loads(path.read_bytes()))
+        with store_errors(path):
+            raw = path.read_bytes()
+        try:
+            return _Facts.model_validate_json(raw)
+        except ValidationError:
+            mend = "give the whole command of the run again, which writes it anew"
+            raise StoreError("is damaged", place=str(path), mend=mend) from None
+
+
+class _Facts(BaseModel):
+    """`prompts/<instance>/<condition>.json`."""
+
+    prompt_tokens: int
+    context_tokens: int
+    carried: dict[str, tuple[str, ...]]

@@ -63,3 +63,9 @@ def test_what_is_no_condition_is_told_with_the_nearest(name: str, said: str) -> 
     with pytest.raises(InputError) as caught:
         parse_condition(name)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("part", ["no_decisions-", "constraints_"])
+def test_a_name_that_no_file_could_have_is_refused(part: str) -> None:
+    with pytest.raises(InputError, match="is longer than 110 characters"):
+        parse_condition(f"stateplane-{part * 3000}no_risks")

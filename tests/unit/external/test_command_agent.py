@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from external_samples import git, task, tree
 
-from orchestrator.errors import InputError
+from orchestrator.errors import InputError, StoreError
 from orchestrator.external.artifacts import Artifacts, Attempt
 from orchestrator.external.cells import prompts_of, task_name, write_task
 from orchestrator.external.command_agent import CommandAgent
@@ -126,3 +126,31 @@ def test_a_command_that_is_none_is_told_before_anything_runs(tmp_path: Path) -> 
     agent(tmp_path, sys.executable).check()
     with pytest.raises(InputError, match="no command 'no-such-agent'"):
         agent(tmp_path, "no-such-agent").check()
+
+
+def test_a_relative_command_is_one_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "mine.sh"
+    script.write_text("#!/bin/sh\necho x > new.txt\n")
+    script.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    found = agent(tmp_path, "./mine.sh")
+    found.check()
+    found.run([ONE], 1)
+    assert b"+++ b/new.txt" in found.diff(ONE)
+
+
+def test_a_command_that_the_machine_cannot_run_is_told(tmp_path: Path) -> None:
+    script = tmp_path / "mine"
+    script.write_text("echo x > new.txt\n")
+    script.chmod(0o755)
+    found = agent(tmp_path, str(script))
+    found.check()
+    with pytest.raises(InputError, match="cannot be run"):
+        found.run([ONE], 1)
+    assert found.record(ONE) is None
+
+
+def test_a_command_that_takes_its_logs_away_is_told(tmp_path: Path) -> None:
+    found = shell(tmp_path, f"rm -r {tmp_path}/run/agent_logs")
+    with pytest.raises(StoreError, match=r"run1\.stdout\.log"):
+        found.run([ONE], 1)

@@ -12,7 +12,7 @@ import pytest
 from external_samples import HISTORY, git, row, task, tasks_file, tree
 
 from orchestrator.cli import cab
-from orchestrator.errors import CabError, InputError
+from orchestrator.errors import CabError, InputError, StoreError
 from orchestrator.external import judging
 from orchestrator.external.harness_env import Harness
 from orchestrator.external.harness_reports import TIMED_OUT
@@ -94,16 +94,15 @@ def test_a_made_up_patch_fits_a_repository(tmp_path: Path, rows: str) -> None:
 
 
 def test_no_artifact_names_this_machine(tmp_path: Path) -> None:
-    script = f"import pathlib; pathlib.Path('new.txt').write_text('x')  # {tmp_path}"
+    key = "sk-a1B2c3D4e5F6g7H8"
+    script = f"import pathlib; pathlib.Path('new.txt').write_text('x')  # {tmp_path} --log={tmp_path}/it {key}"
     command = CommandAsked(("/usr/bin/env", "python3", "-c", script), 30.0)
     run(request(tmp_path, agent=command, source={"file": True}), said)
     ours = {name: text for name, text in files(tmp_path / "out").items() if not name.startswith("worktrees/")}
     metadata = json.loads(ours["metadata.json"])
     assert metadata["asked"]["command"][0] == "…/env"
-    # The script itself is the user's own word; all else is cab's.
-    metadata["asked"]["command"] = []
-    ours["metadata.json"] = json.dumps(metadata).encode()
-    for secret in {str(tmp_path), str(Path.home()) + "/", socket.gethostname(), f"/{getpass.getuser()}/"}:
+    assert metadata["asked"]["command"][-1].endswith(f"# …/{tmp_path.name} --log=…/it [key taken out]")
+    for secret in {key, str(tmp_path), str(Path.home()) + "/", socket.gethostname(), f"/{getpass.getuser()}/"}:
         assert not [name for name, text in ours.items() if secret.encode() in text], secret
 
 
@@ -267,3 +266,35 @@ def test_a_dry_run_is_not_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     fake = FakeHarness(monkeypatch)
     with pytest.raises(InputError, match="they are not judged"):
         run(request(tmp_path, agent=None, harness=fake.request), said)
+
+    run(request(tmp_path, agent=None), said)
+    with pytest.raises(InputError, match="they are not judged"):
+        evaluate(tmp_path / "out", fake.request, said)
+
+
+@pytest.mark.parametrize(
+    ("damaged", "text"),
+    [
+        ("metadata.json", "{}"),
+        ("metadata.json", '{"v": 1, "run_id": "a", "asked": {}}'),
+        ("metadata.json", "[" * 100_000),
+        ("prompts/lab__calc-1/stateplane.json", None),
+        ("prompts/lab__calc-1/stateplane.json", '{"prompt_tokens": 1'),
+        ("agent_logs/lab__calc-1/stateplane/run1.diff", None),
+    ],
+)
+def test_a_damaged_run_is_told_by_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damaged: str, text: str | None
+) -> None:
+    fake = FakeHarness(monkeypatch)
+    run(request(tmp_path), said)
+    path = tmp_path / "out" / damaged
+    path.write_text(text) if text is not None else path.unlink()
+    with pytest.raises(StoreError, match=path.name):
+        evaluate(tmp_path / "out", fake.request, said)
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf"])
+def test_a_command_has_some_time(tmp_path: Path, rows: str, seconds: str) -> None:
+    words = ("--tasks-json", rows, "--agent", "command", "--agent-command", "true", "--timeout", seconds)
+    assert "--timeout: is no number of seconds" in refused(*words, "--out", str(tmp_path / "out"))
