@@ -114,6 +114,9 @@ def _out_of_image(image: str, into: Path) -> bool:
             container = client.create_container(image, command=["true"], labels={"cab": "1"})["Id"]
         except docker.errors.ImageNotFound:
             return False
+        except docker.errors.APIError as error:
+            said = str(error.explanation or error)
+            raise EnvironmentFault(f"the engine refuses it: {said}", place=f"image {image}") from None
         try:
             chunks, _ = client.get_archive(container, f"{TESTBED}/.git")
             with tempfile.TemporaryFile() as spooled:

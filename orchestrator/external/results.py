@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -13,8 +13,14 @@ ClaimLevel = Literal["dry_run_pipeline_only", "patch_generation_only", "harness_
 """What may be claimed, from the least to the most."""
 
 
+_Count = Annotated[int, Field(ge=0, le=2**53)]
+
+MAX_RUNS = 100
+"""Of each task under each condition."""
+
+
 class _Stored(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Verdict(_Stored):
@@ -43,16 +49,16 @@ class TaskResult(_Stored):
     cell_id: str | None = None
     agent_outcome: str
     """The cell's (`completed`, `timeout`, …); of a command on the host `completed`, `timeout` or `failed`."""
-    prompt_tokens: int
-    context_tokens: int
+    prompt_tokens: _Count
+    context_tokens: _Count
     """What of `prompt_tokens` the condition added."""
     carried: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    patch_bytes: int
-    patch_lines: int
+    patch_bytes: _Count
+    patch_lines: _Count
     """Added and removed lines."""
     elapsed_s: float | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
+    input_tokens: _Count | None = None
+    output_tokens: _Count | None = None
     verdict: Verdict | None = None
     """None where the harness was not asked."""
 
@@ -73,7 +79,7 @@ class Scorecard(_Stored):
     benchmark: str
     agent: str
     model: str
-    conditions: tuple[str, ...]
-    runs: int
+    conditions: tuple[str, ...] = Field(min_length=1)
+    runs: int = Field(ge=1, le=MAX_RUNS)
     claim: Claim
     results: tuple[TaskResult, ...]

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from orchestrator.analysis.conditions import MEASURES, Attempt, Conditions, of_conditions
 from orchestrator.errors import InputError, StoreError
+from orchestrator.external.claims import NOT_RUN
 from orchestrator.external.results import Claim, ClaimLevel, Scorecard, TaskResult
 from orchestrator.store.files import store_errors, write_durably
 
@@ -39,6 +40,9 @@ def enforced(card: Scorecard) -> Scorecard:
     at it, the claim says partial where one is missing.
     """
     claim = card.claim
+    if any(result.agent_outcome == NOT_RUN for result in card.results):
+        # Whatever level the file says: what no agent made is never a result.
+        claim = claim.model_copy(update={"level": "dry_run_pipeline_only"})
     if claim.level != "harness_evaluated":
         results = tuple(result.model_copy(update={"verdict": None}) for result in card.results)
         return card.model_copy(update={"claim": _with(claim, partial=False), "results": results})

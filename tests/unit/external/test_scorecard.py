@@ -197,3 +197,23 @@ def test_the_command_prints_what_is_stored_in_one_form(tmp_path: Path) -> None:
     assert json.loads(called("--json")) == json.loads(json.dumps(report.as_data(card(FULL))))
     with pytest.raises(InputError, match="three ways to print"):
         called("--json", "--csv")
+
+
+def test_what_no_agent_made_is_no_result_whatever_level_is_written_by_hand() -> None:
+    made_up = card({"stateplane": ["++++++"]})
+    results = tuple(it.model_copy(update={"agent_outcome": "not_run"}) for it in made_up.results)
+    held = scorecard.enforced(made_up.model_copy(update={"results": results}))
+    assert held.claim.level == "dry_run_pipeline_only"
+    assert not [it for it in held.results if it.verdict]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("runs", 10**9), ("conditions", []), ("elapsed_s", float("nan")), ("prompt_tokens", 10**400)],
+)
+def test_numbers_that_no_run_has_are_refused(tmp_path: Path, field: str, value: object) -> None:
+    data = json.loads(scorecard.scorecard_bytes(card({"stateplane": ["+"]})))
+    (data if field in data else data["results"][0])[field] = value
+    (tmp_path / "scorecard.json").write_text(json.dumps(data))
+    with pytest.raises(StoreError, match=field):
+        scorecard.read_scorecard(tmp_path)
