@@ -93,6 +93,11 @@ TEXT_RULES = (
         re.compile(r"/tmp/(?:tmp[\w.]{6,}|[\w.-]*\d{5,}[\w-]*)"),
         "‹temporary path›",
     ),
+    Rule(
+        "codex's id of a piece of output",
+        re.compile(r"^Chunk ID: [0-9a-f]+$", re.MULTILINE),
+        "Chunk ID: ‹id›",
+    ),
     Rule("an address in memory", re.compile(r"\b0x[0-9a-f]{6,16}\b", re.IGNORECASE), "‹address›"),
     Rule("a process id", re.compile(r"\b(pid|process)([ =:]+)\d+\b", re.IGNORECASE), r"\1\2‹pid›"),
     Rule("a port of this host", re.compile(r"\b(127\.0\.0\.1|localhost):\d{4,5}\b"), r"\1:‹port›"),

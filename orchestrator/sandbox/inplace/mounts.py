@@ -62,14 +62,18 @@ def remove_new(before: dict[str, set[str]], uid: int) -> None:
     """Remove what is new in these directories, and what belongs to `uid`."""
     for directory, names in before.items():
         with os.scandir(directory) as entries:
-            gone = [
-                entry.path
-                for entry in entries
-                if entry.name not in names or entry.stat(follow_symlinks=False).st_uid == uid
-            ]
+            gone = [entry.path for entry in entries if entry.name not in names or _belongs(entry, uid)]
         if gone:
             # A program, since an agent may have nested directories deeper than a recursion goes.
             _program("rm", "-rf", "--one-file-system", "--", *gone)
+
+
+def _belongs(entry: os.DirEntry[str], uid: int) -> bool:
+    """Whether it is this user's; what another process has removed meanwhile is nobody's."""
+    try:
+        return entry.stat(follow_symlinks=False).st_uid == uid
+    except FileNotFoundError:
+        return False
 
 
 def _program(*argv: str) -> None:
