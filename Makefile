@@ -19,9 +19,9 @@ sweep: setup ## set up, then run sweeps/free.yaml
 sweep-fleet: fleet ## every CLI on three tasks, sweeps/fleet.yaml
 	$(BIN)/cab sweep run sweeps/fleet.yaml
 
-# Two workers: tests that run containers compete for the engine, and the others take seconds.
+# Two workers: tests that run containers compete for the engine, and the others take seconds. In the order of tests/conftest.py.
 test: setup registry browser harness lint types ## set up, then all checks and all tests
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-unit: lint types ## checks and the tests that need no engine
 	$(BIN)/pytest -n auto --dist loadfile tests/unit

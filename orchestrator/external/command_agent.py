@@ -25,6 +25,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from orchestrator.errors import InputError, StoreError
 from orchestrator.external.artifacts import Artifacts, Attempt
+from orchestrator.external.work import is_left_out
 from orchestrator.plan.task import Task
 from orchestrator.run.workdir import Classifier, Template, compare, copy_tree, scan
 from orchestrator.run.workers import work_together
@@ -152,7 +153,7 @@ class CommandAgent:
             exit_code=exit_code,
             started_at=started_at.isoformat(timespec="seconds"),
             elapsed_s=round(elapsed, 3),
-            patch_left_out=difference.truncated,
+            patch_left_out=is_left_out(difference.changes, truncated=difference.truncated),
         )
         self.artifacts.write(self.artifacts.log(attempt, ".diff"), difference.patch)
         # Last: an attempt has ended once it is there.

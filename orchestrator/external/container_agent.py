@@ -9,7 +9,7 @@ from pathlib import Path
 from orchestrator.errors import InputError
 from orchestrator.external.artifacts import Artifacts, Attempt
 from orchestrator.external.codex_home import PLUGIN
-from orchestrator.external.work import Work
+from orchestrator.external.work import Work, is_left_out
 from orchestrator.fleet import Fleet
 from orchestrator.gateway.local.registry import PREFIX as LOCAL
 from orchestrator.gateway.settings import GenerationSettings
@@ -159,7 +159,8 @@ class Cells:
         with store_errors(cell_dir):
             diff = (cell_dir / "diff.patch").read_bytes()
         tokens = record.scores.get("tokens", {})
-        agent = load_evidence(cell_dir).phases.get("agent")
+        evidence = load_evidence(cell_dir)
+        agent = evidence.phases.get("agent")
         return Work(
             outcome=record.outcome.name,
             diff=diff,
@@ -167,6 +168,7 @@ class Cells:
             input_tokens=_whole(tokens.get("prompt_tokens")),
             output_tokens=_whole(tokens.get("completion_tokens")),
             cell_id=record.cell_id,
+            left_out=is_left_out(evidence.changes, truncated=evidence.diff_truncated),
         )
 
     def weaknesses(self) -> Iterator[str]:

@@ -98,7 +98,15 @@ class StoredRun:
                 if attempt in self.cells.found:
                     yield attempt, self.cells.work(attempt)
             elif (record := command.record(attempt)) is not None:
-                yield attempt, Work(record.outcome, command.diff(attempt), record.elapsed_s)
+                yield (
+                    attempt,
+                    Work(
+                        record.outcome,
+                        command.diff(attempt),
+                        record.elapsed_s,
+                        left_out=record.patch_left_out,
+                    ),
+                )
 
     def _patches(self, works: Mapping[Attempt, Work]) -> Iterator[tuple[Attempt, bytes]]:
         """The prediction of each, which is also written."""
@@ -156,6 +164,8 @@ class StoredRun:
         weaknesses = list(self.cells.weaknesses()) if self.cells is not None else []
         if self.asked["mode"] == "command":
             weaknesses.append("isolation none: the agent ran on the machine itself")
+        if lacking := sum(work.left_out for work in works.values()):
+            weaknesses.append(f"{lacking} of {len(works)} patches lack a change that is too large for one")
         expected = len(self.tasks) * len(self.conditions) * self.runs
         card = Scorecard(
             run_id=self.metadata["run_id"],

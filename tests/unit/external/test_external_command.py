@@ -147,6 +147,13 @@ def test_a_command_makes_patches_and_the_claim_says_so(tmp_path: Path) -> None:
     assert "+    return sum(values) / len(values)" in patch
 
 
+def test_a_change_that_no_patch_holds_is_told_by_the_claim(tmp_path: Path) -> None:
+    script = f"{MEND}; open('large.bin', 'wb').write(bytes(5 << 20))"
+    card, _ = run(request(tmp_path, script), said)
+    assert "2 of 2 patches lack a change that is too large for one" in card.claim.reasons
+    assert {result.patch_lines for result in card.results} == {2}
+
+
 def test_a_run_that_was_killed_goes_on_with_what_is_missing(tmp_path: Path) -> None:
     script = f"{MEND}; open({str(tmp_path / 'times')!r}, 'a').write('x')"
     asked = request(tmp_path, script)
