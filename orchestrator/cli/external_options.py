@@ -48,6 +48,9 @@ def request_of(values: dict[str, Any], harness: HarnessRequest | None) -> RunReq
     """What the options ask for. Raises InputError that names the option."""
     from orchestrator.external.runner import RunRequest
 
+    repos: Path | None = values["repos_dir"]
+    if repos is not None and not repos.is_dir():
+        raise InputError(f"{repos} is no directory", place="--repos-dir", mend="name the one with the clones")
     tasks, source = _tasks(values)
     agent = None if values["dry_run"] else _agent(values)
     return RunRequest(
@@ -61,7 +64,7 @@ def request_of(values: dict[str, Any], harness: HarnessRequest | None) -> RunReq
         profile=values["profile"],
         runs=values["runs"],
         workers=values["max_workers"],
-        repos=values["repos_dir"],
+        repos=repos,
         codex=_codex_settings(values),
         harness=harness,
     )

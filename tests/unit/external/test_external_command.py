@@ -258,6 +258,7 @@ def test_a_verdict_is_a_reward_for_the_scorers(verdict: Verdict, reward: float, 
         (("--suite", "smoke", "--dry-run", "--harness-command", "x"), "is for --run-harness"),
         (("--suite", "smoke", "--dry-run", "--json", "--csv"), "three ways to print"),
         (("--suite", "smoke", "--benchmark", "swe_lancer"), "read and dry-run, no more"),
+        (("--suite", "smoke", "--dry-run", "--repos-dir", "gone"), "--repos-dir: gone is no directory"),
         (("--run-harness",), "holds no run to evaluate"),
     ],
 )
