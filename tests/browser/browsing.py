@@ -82,7 +82,7 @@ class Looker:
         self._contexts.append(context)
         page = context.new_page()
         self._watch(page, place)
-        page.goto(place.url(path), wait_until=wait)  # type: ignore[arg-type]
+        page.goto(place.url(path), wait_until=wait)
         return page
 
     def _watch(self, page: Page, place: Place) -> None:

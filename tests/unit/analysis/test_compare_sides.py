@@ -305,7 +305,7 @@ def test_what_the_sides_differ_in_is_nothing_to_split_by() -> None:
     made = [cells("aider", [[1]]), cells("opencode", [[1]])]
     for by in ("cli", "pair"):
         with pytest.raises(InputError, match="the sides differ in their"):
-            compare(*sided("aider", "opencode", *made), by)  # type: ignore[arg-type]
+            compare(*sided("aider", "opencode", *made), by)
 
 
 def test_cells_know_their_task_by_name_and_content() -> None:

@@ -53,7 +53,7 @@ def entries(
 
 @settings(deadline=None, max_examples=25)
 @given(CELLS)
-def test_summaries(drawn) -> None:  # type: ignore[no-untyped-def]
+def test_summaries(drawn) -> None:
     made = entries(drawn)
     for by in BYS:
         for line in summarise(frame(made), by).lines:
@@ -71,7 +71,7 @@ def test_summaries(drawn) -> None:  # type: ignore[no-untyped-def]
 
 @settings(deadline=None, max_examples=25)
 @given(CELLS)
-def test_a_pair_has_the_rate_that_its_sweep_shows(drawn) -> None:  # type: ignore[no-untyped-def]
+def test_a_pair_has_the_rate_that_its_sweep_shows(drawn) -> None:
     made = entries(drawn)
     shown = {pair.group.name: pair for pair in pairs(made)}
     for line in summarise(frame(made), "pair").lines:
@@ -89,7 +89,7 @@ def test_a_pair_has_the_rate_that_its_sweep_shows(drawn) -> None:  # type: ignor
 
 @settings(deadline=None, max_examples=25)
 @given(CELLS)
-def test_comparisons(drawn) -> None:  # type: ignore[no-untyped-def]
+def test_comparisons(drawn) -> None:
     try:
         found = compare(*sides(cells_of(frame(entries(drawn))), "aider", "pi"), "model")
     except InputError:

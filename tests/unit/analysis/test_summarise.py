@@ -24,7 +24,7 @@ from orchestrator.store.record import SkippedCell
 
 
 def only(found: object) -> Line:
-    [line] = found.lines  # type: ignore[attr-defined]
+    [line] = found.lines
     assert isinstance(line, Line)
     return line
 

@@ -54,7 +54,7 @@ def test_one_that_waits_takes_the_verdicts_of_its_sweep_and_no_others() -> None:
 
 
 @pytest.mark.parametrize("by", BYS)
-def test_no_rate_depends_on_verdicts_while_one_is_missing(by) -> None:  # type: ignore[no-untyped-def]
+def test_no_rate_depends_on_verdicts_while_one_is_missing(by) -> None:
     some, others = sweep(1, 0, None), sweep(0, 1, None)
     numbers = [
         [{**asdict(line), "sweeps": ()} for line in summarise(frame(made), by).lines]

@@ -38,7 +38,7 @@ def test_weights() -> None:
 
 def test_profiles() -> None:
     for name, groups, tokens, characters, injected in table("profile"):
-        shape = SHAPES[name]  # type: ignore[index]
+        shape = SHAPES[name]
         told = {"none": set(), "all": set(GROUPS)}.get(groups, set(groups.split(", ")))
         assert told == shape.groups
         assert tokens == ("any" if shape.budget is None else str(shape.budget))

@@ -87,7 +87,7 @@ BARE = [past(), past(("goal", TASK, "", "user")), past(("goal", "x", "k"), ("goa
 def test_single_shot_prompts_are_the_same_bytes_under_every_condition(history: History, policy: str) -> None:
     prompts = set()
     for condition in CONDITIONS:
-        packaged = package(condition, history, TASK, policy=policy)  # type: ignore[arg-type]
+        packaged = package(condition, history, TASK, policy=policy)
         assert (packaged.text, packaged.tokens, packaged.snapshot, packaged.carried) == ("", 0, None, {})
         prompts.add(prompt_of(TASK, packaged))
     assert len(prompts) == 1
@@ -155,7 +155,7 @@ def test_no_key_is_in_anything(condition: str, policy: str) -> None:
         ("tool_output", f"OPENAI_API_KEY={KEY}", KEY, "tool", {"at": KEY}),
         ("message", f"here: {KEY}", "", "user", {"id": KEY}),
     )
-    assert KEY not in repr(package(condition, history, TASK, policy=policy))  # type: ignore[arg-type]
+    assert KEY not in repr(package(condition, history, TASK, policy=policy))
 
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"])

@@ -86,7 +86,7 @@ def test_budgets_hold_and_what_is_required_is_in_or_an_error(
     history: History, budget: int, profile: str
 ) -> None:
     state = reduce(history)
-    policy = policy_for("continuation", profile, state, budget=budget)  # type: ignore[arg-type]
+    policy = policy_for("continuation", profile, state, budget=budget)
     required = {
         item.id
         for item in state.active
@@ -112,15 +112,15 @@ def test_events_of_different_keys_come_to_the_same_state_in_any_order(
 ) -> None:
     apart = [event.model_copy(update={"key": event.id}) for event in history]
     mixed = list(apart)
-    random.shuffle(mixed)  # type: ignore[attr-defined]
+    random.shuffle(mixed)
 
     def told(events: list[object]) -> set[tuple[object, ...]]:
-        state = reduce(History(tuple(events)))  # type: ignore[arg-type]
+        state = reduce(History(tuple(events)))
         return {
             (item.id, item.group, item.text, item.status) for item in state.items if item.events[0] == item.id
         }
 
-    assert told(apart) == told(mixed)  # type: ignore[arg-type]
+    assert told(apart) == told(mixed)
 
 
 @FEW
@@ -128,7 +128,7 @@ def test_events_of_different_keys_come_to_the_same_state_in_any_order(
 def test_leaving_out_a_group_changes_no_other_where_there_is_room(history: History, group: str) -> None:
     state = reduce(history)
     whole = select(state, "x", policy_for("debug", None, state)).carried
-    cut = select(state, "x", policy_for("debug", None, state, without=frozenset((group,)))).carried  # type: ignore[arg-type]
+    cut = select(state, "x", policy_for("debug", None, state, without=frozenset((group,)))).carried
     assert cut == {name: ids for name, ids in whole.items() if name != group}
 
 

@@ -42,7 +42,7 @@ def reasons(selection: Selection) -> dict[str, tuple[bool, str]]:
 
 
 def selected(name: str, profile: str | None = None, state: State = STATE, **more: object) -> Selection:
-    return select(state, TASK, policy_for(name, profile, state, **more))  # type: ignore[arg-type]
+    return select(state, TASK, policy_for(name, profile, state, **more))
 
 
 def test_every_group_and_profile_has_its_numbers() -> None:
@@ -119,7 +119,7 @@ def test_a_budget_of_nothing_is_refused() -> None:
 def test_policies_have_profiles_and_a_named_one_goes_before(
     name: str, profile: str | None, applies: tuple[str | None, str]
 ) -> None:
-    policy = policy_for(name, profile, STATE)  # type: ignore[arg-type]
+    policy = policy_for(name, profile, STATE)
     assert policy.profile == applies[1]
     assert applies[0] in (None, policy.name)
     assert policy.asked == name
@@ -130,7 +130,7 @@ def test_policies_have_profiles_and_a_named_one_goes_before(
 )
 @pytest.mark.parametrize("profile", [None, *PROFILES])
 def test_single_shot_without_useful_state_takes_nothing(history: object, profile: str | None) -> None:
-    state = reduce(history)  # type: ignore[arg-type]
+    state = reduce(history)
     for name in ("auto", "single_shot"):
         selection = selected(name, profile, state)
         assert selection.policy.name == "single_shot"

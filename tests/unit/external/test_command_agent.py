@@ -32,7 +32,7 @@ def agent(out: Path, *command: str, timeout_s: float = 20.0, codex_home: Path | 
 
 
 def shell(out: Path, script: str, **options: object) -> CommandAgent:
-    return agent(out, "sh", "-c", script, "agent", "{prompt_file}", **options)  # type: ignore[arg-type]
+    return agent(out, "sh", "-c", script, "agent", "{prompt_file}", **options)
 
 
 def test_it_works_in_a_tree_of_its_own_with_the_prompt(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_one_that_is_there_is_taken_and_one_of_other_requirements_made_again(
 
 
 def test_an_install_that_fails_leaves_no_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(harness_env.sys, "executable", "/bin/false")  # type: ignore[attr-defined]
+    monkeypatch.setattr(harness_env.sys, "executable", "/bin/false")
     with pytest.raises(EnvironmentFault, match=r"cannot be installed.*--harness-python"):
         harness_python(root=tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == [".5.0.2.lock", "5.0.2.log"]

@@ -221,7 +221,7 @@ def test_the_harness_gets_no_keys(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_wrong_arguments(run: Run, values: dict[str, object], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        run({"a__b-0": "resolved"}, **values)  # type: ignore[arg-type]
+        run({"a__b-0": "resolved"}, **values)
 
 
 def test_a_prediction_of_no_task_is_refused_here_and_not_by_the_harness(run: Run) -> None:

@@ -174,7 +174,7 @@ class TestDataSets:
             asked.append((name, split))
             return [CLASSIC]
 
-        package.load_dataset = load  # type: ignore[attr-defined]
+        package.load_dataset = load
         monkeypatch.setitem(sys.modules, "datasets", package)
         [task] = load_dataset("lite", "dev")
         assert (task.instance_id, asked) == ("labelco__tinymath-1", [("lite", "dev")])
@@ -185,7 +185,7 @@ class TestDataSets:
         def load(name: str, split: str) -> None:
             raise ConnectionError("no hub\nand a long story")
 
-        package.load_dataset = load  # type: ignore[attr-defined]
+        package.load_dataset = load
         monkeypatch.setitem(sys.modules, "datasets", package)
         with pytest.raises(EnvironmentFault, match=r"cannot be loaded: no hub \(see name"):
             load_dataset("lite", "test")

@@ -105,7 +105,7 @@ def test_what_cannot_be_served_is_not_added(
     registry: Registry, tmp_path: Path, changes: dict[str, object], options: dict[str, str], said: str
 ) -> None:
     with pytest.raises(InputError, match=said):
-        registry.add(gguf(tmp_path / "m.gguf", **changes), **options)  # type: ignore[arg-type]
+        registry.add(gguf(tmp_path / "m.gguf", **changes), **options)
     assert registry.models() == []
 
 

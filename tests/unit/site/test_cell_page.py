@@ -230,12 +230,10 @@ def test_hidden_literals_and_the_canary_are_published_nowhere(tmp_path: Path) ->
     results = store(tmp_path, (record(found), found))
     outputs, _ = site_of(results)
     files = [it for it in outputs.values() if isinstance(it, File) and isinstance(it.content, Path)]
-    of_cell = [it.content.name for it in files if it.path.startswith("cell/")]  # type: ignore[union-attr]
+    of_cell = [it.content.name for it in files if it.path.startswith("cell/")]
     assert sorted(of_cell) == ["cell.json", "diff.patch", "evidence.json"]
     whole = page_of(results).encode() + b"".join(
-        it.content.read_bytes()
-        for it in files
-        if it.path.startswith("cell/")  # type: ignore[union-attr]
+        it.content.read_bytes() for it in files if it.path.startswith("cell/")
     )
     assert b"Zyzzy" not in whole
     assert b"cab-canary" not in whole

@@ -103,7 +103,7 @@ def test_one_that_was_cut_short_is_none_and_the_next_build_is_whole(
     class Cut:
         @staticmethod
         def pages(source: object) -> list[File]:
-            return [File("zz.txt", fails if source.snapshot else b"", ("1",))]  # type: ignore[attr-defined]
+            return [File("zz.txt", fails if source.snapshot else b"", ("1",))]
 
     monkeypatch.setattr(building, "MODULES", (*building.MODULES, Cut))
     with pytest.raises(StoreError, match="cut short"):
