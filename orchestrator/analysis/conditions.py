@@ -31,6 +31,8 @@ from orchestrator.analysis.sides import VALUE
 from orchestrator.stats.paired import MIN_TASKS
 
 Outcome = Literal["resolved", "unresolved", "error", "empty_patch", "incomplete"]
+"""What the harness says of one prediction. `incomplete`: it has not said anything."""
+
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 MEASURES: Mapping[str, What] = {

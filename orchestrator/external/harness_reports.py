@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orchestrator.external.results import Outcome, Verdict
+from orchestrator.analysis.conditions import Outcome
+from orchestrator.external.results import Verdict
 
 REPORTS = "reports"
 NOT_APPLIED = "the patch does not apply"

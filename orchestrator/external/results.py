@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Outcome = Literal["resolved", "unresolved", "error", "empty_patch", "incomplete"]
-"""What the harness says of one prediction. `incomplete`: it has not said anything."""
+from orchestrator.analysis.conditions import Outcome
 
 ClaimLevel = Literal["dry_run_pipeline_only", "patch_generation_only", "harness_evaluated"]
 """What may be claimed, from the least to the most."""

@@ -146,7 +146,7 @@ def load_dataset(name: str, split: str, ids: Collection[str] | None = None) -> t
     if name.endswith((".json", ".jsonl")):
         raise InputError("is a file of rows", place=name, mend="give it with --tasks-json")
     try:
-        import datasets  # type: ignore[import-not-found, import-untyped, unused-ignore]
+        import datasets
     except ImportError:
         raise EnvironmentFault(
             "data sets are read by the package `datasets`, which is not installed",

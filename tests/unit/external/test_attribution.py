@@ -11,7 +11,8 @@ import pytest
 from orchestrator.errors import InputError
 from orchestrator.external.attributed import as_data, print_attribution, table, words
 from orchestrator.external.attribution import Ablation, Attribution, attribute
-from orchestrator.external.results import Claim, ClaimLevel, Outcome, Scorecard, TaskResult, Verdict
+from orchestrator.analysis.conditions import Outcome
+from orchestrator.external.results import Claim, ClaimLevel, Scorecard, TaskResult, Verdict
 
 TASKS = tuple(f"t{number}" for number in range(8))
 ALL = {"decisions": ("d1",), "procedures": ("p1",)}

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from orchestrator.external.claims import claim_of
-from orchestrator.external.results import Outcome, TaskResult, Verdict
+from orchestrator.analysis.conditions import Outcome
+from orchestrator.external.results import TaskResult, Verdict
 
 
 def result(outcome: Outcome | None = None, *, agent: str = "completed", **changes: Any) -> TaskResult:
