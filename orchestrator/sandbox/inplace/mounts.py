@@ -58,11 +58,18 @@ def listed(directories: Sequence[str]) -> dict[str, set[str]]:
     return {str(path): {entry.name for entry in path.iterdir()} for path in there}
 
 
-def remove_new(before: dict[str, set[str]], uid: int) -> None:
-    """Remove what is new in these directories, and what belongs to `uid`."""
-    for directory, names in before.items():
+def sweep(directories: Sequence[str], *, of: int, before: dict[str, set[str]] | None) -> None:
+    """Remove what belongs to the user `of` in these directories and, with what was `listed` there before,
+    whatever is new since. Without, other people's files that come meanwhile stay.
+    """
+    for directory in listed(directories):
+        known = None if before is None else before.get(directory, set())
         with os.scandir(directory) as entries:
-            gone = [entry.path for entry in entries if entry.name not in names or _belongs(entry, uid)]
+            gone = [
+                entry.path
+                for entry in entries
+                if (known is not None and entry.name not in known) or _belongs(entry, of)
+            ]
         if gone:
             # A program, since an agent may have nested directories deeper than a recursion goes.
             _program("rm", "-rf", "--one-file-system", "--", *gone)

@@ -22,7 +22,7 @@ from orchestrator.sandbox.config import RUN_DIR
 from orchestrator.sandbox.contract import ContainerEnd, ContainerSpec, Mount, OutputSink, RunningContainer
 from orchestrator.sandbox.control import ControlLine, Ready, Started
 from orchestrator.sandbox.inplace.confine import TCP_SINCE, Order, landlock_version
-from orchestrator.sandbox.inplace.mounts import listed, moved, remove_new
+from orchestrator.sandbox.inplace.mounts import listed, moved, sweep
 from orchestrator.sandbox.inplace.output import DescriptorReader
 from orchestrator.sandbox.steered import END_GRACE_S, Steered
 
@@ -119,13 +119,12 @@ class InPlaceSandbox:
         """Leave nothing of the uid's in directories that others look at, as far as the uid is not cab's own
         and all that is new there, where nobody else is.
         """
-        before = listed(SHARED_DIRS) if self._alone else {}
+        before = listed(SHARED_DIRS) if self._alone else None
         try:
             yield
         finally:
-            if not self._alone and uid != os.geteuid():
-                before = listed(SHARED_DIRS)
-            remove_new(before, uid)
+            if self._alone or uid != os.geteuid():
+                sweep(SHARED_DIRS, of=uid, before=before)
 
     def _order(self, spec: ContainerSpec) -> Order:
         places = {mount.target: self.inside(mount) for mount in spec.mounts}

@@ -319,3 +319,22 @@ def test_the_environment_of_others_of_the_same_user_is_closed_by_landlock(
         finally:
             other.kill()
     assert (place.output.get("stdout") == b"SECRET=telltale\0") is (landlock == 0)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the command runs as another user")
+def test_what_others_of_the_machine_make_during_a_run_stays_and_what_the_command_left_goes(
+    place: Place,
+) -> None:
+    meanwhile: list[Path] = []
+
+    def make(_: RunningContainer) -> None:
+        descriptor, name = tempfile.mkstemp(dir="/dev/shm")
+        os.close(descriptor)
+        meanwhile.append(Path(name))
+
+    left = Path("/dev/shm") / f"left-{os.getpid()}"
+    place.run("sh", "-c", f"> {left} && ls {left}", user=(61234, 61234), workdir="/", on_start=make)
+    assert place.output["stdout"].decode().strip() == str(left)
+    assert not left.exists()
+    assert [path.exists() for path in meanwhile] == [True]
+    meanwhile[0].unlink()
