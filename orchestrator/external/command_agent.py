@@ -12,13 +12,12 @@ import shutil
 import signal
 import subprocess
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Event, Lock
+from threading import Lock
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -28,7 +27,7 @@ from orchestrator.external.artifacts import Artifacts, Attempt
 from orchestrator.external.work import is_left_out
 from orchestrator.plan.task import Task
 from orchestrator.run.workdir import Classifier, Template, compare, copy_tree, scan
-from orchestrator.run.workers import work_together
+from orchestrator.run.workers import Workers
 from orchestrator.store.files import make_dirs, store_errors
 
 PROMPT_FILE = "{prompt_file}"
@@ -72,9 +71,12 @@ class CommandAgent:
     timeout_s: float
     codex_home: Path | None = None
     told: Callable[[Attempt, CommandRecord], None] = lambda _attempt, _record: None
-    stopping: Event = field(default_factory=Event)
     _templates: dict[str, Template] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
+    _workers: Workers[Attempt] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._workers = Workers(self._try, "command-worker")
 
     def check(self) -> None:
         """Raises InputError where there is no such command."""
@@ -90,33 +92,16 @@ class CommandAgent:
 
     def run(self, attempts: Sequence[Attempt], workers: int) -> None:
         """Run what is not done of `attempts`, `workers` at a time. Raises StoreError."""
-        queue = deque(attempt for attempt in attempts if self.record(attempt) is None)
-        failures: list[Exception] = []
-
-        def work() -> None:
-            while queue and not failures and not self.stopping.is_set():
-                try:
-                    attempt = queue.popleft()
-                except IndexError:
-                    return
-                try:
-                    self.told(attempt, self._run(attempt))
-                except _Stopped:
-                    return
-                except Exception as error:  # noqa: BLE001 - raised again below, in the main thread
-                    failures.append(error)
-
+        left = [attempt for attempt in attempts if self.record(attempt) is None]
         try:
-            work_together(work, min(workers, len(queue)), "command-worker")
-        except BaseException:
-            # Ctrl-C: what is under way is ended, and runs again with the same command.
-            self.stopping.set()
-            raise
+            self._workers.run(left, workers)
         finally:
             shutil.rmtree(self._templates_dir, ignore_errors=True)
             self._templates.clear()
-        if failures:
-            raise failures[0]
+
+    def stop(self) -> None:
+        """End what is under way, as Ctrl-C does: it runs again with the same command."""
+        self._workers.stop()
 
     def record(self, attempt: Attempt) -> CommandRecord | None:
         """What an attempt came to; None where it has not ended. Raises StoreError for a damaged record."""
@@ -135,6 +120,10 @@ class CommandAgent:
         path = self.artifacts.log(attempt, ".diff")
         with store_errors(path):
             return path.read_bytes()
+
+    def _try(self, attempt: Attempt) -> None:
+        with suppress(_Stopped):
+            self.told(attempt, self._run(attempt))
 
     def _run(self, attempt: Attempt) -> CommandRecord:
         tree = self.artifacts.worktrees / attempt.instance_id / attempt.condition / f"run{attempt.run}"
@@ -196,7 +185,7 @@ class CommandAgent:
         while (left := until - time.monotonic()) > 0:
             with suppress(subprocess.TimeoutExpired):
                 return process.wait(min(left, _LOOK_EVERY_S))
-            if self.stopping.is_set():
+            if self._workers.stopping.is_set():
                 raise _Stopped
         return None
 

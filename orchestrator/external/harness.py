@@ -27,6 +27,7 @@ from docker.errors import DockerException
 
 from orchestrator.errors import EnvironmentFault, InputError
 from orchestrator.external.harness_env import Harness, require_gradable
+from orchestrator.external.harness_logs import OUTPUT, clean
 from orchestrator.external.harness_reports import REPORTS, Ran, is_final
 from orchestrator.external.images import ensure_images
 from orchestrator.external.predictions import read_predictions, write_predictions
@@ -49,7 +50,7 @@ PLACEHOLDERS = (
 )
 _NEEDED = ("dataset_name", "predictions_path", "run_id")
 
-_INPUTS, _OUTPUT = "inputs.json", "output.log"
+_INPUTS = "inputs.json"
 _NAME = string.ascii_letters + string.digits + "_.-"
 _POLL_S, _GRACE_S = 0.5, 15.0
 _PASSED_ON = (
@@ -83,6 +84,18 @@ class _Asked:
     max_workers: int
     timeout_s: int
     command: str
+    out: Path
+
+    @property
+    def runs(self) -> list[Ran]:
+        """Where earlier calls ran, in their order: each directory is named by its run id."""
+        found = sorted(self.work.glob(f"*/{_INPUTS}"), key=lambda path: path.stat().st_mtime_ns)
+        return [Ran(path.parent, self.condition, path.parent.name) for path in found]
+
+    def clean(self, ran: Ran) -> None:
+        """Take this machine's directories, and keys, out of the logs of a call that has ended."""
+        env = self.harness.python.parent.parent
+        clean(ran.directory, {"{out}": self.out, "{harness}": env, "~": Path.home()})
 
     def key(self, instance_id: str) -> str:
         """All that a verdict rests on."""
@@ -103,25 +116,37 @@ def evaluate(
     timeout_s: int = 1800,
     command: str | None = None,
     progress: Callable[[int, int], None] = lambda _done, _of: None,
+    out: Path | None = None,
 ) -> dict[str, Verdict]:
     """The harness's verdict on each task's prediction; a task without one is incomplete.
 
     `work` belongs to this condition and run alone, and the same call again goes on there. `timeout_s` is
-    for the tests of one instance. `progress` hears how many of how many are judged. Raises InputError for
-    predictions or a command that are wrong and for tasks that this harness cannot grade, EnvironmentFault
+    for the tests of one instance. `progress` hears how many of how many are judged. Logs tell of `out`, which
+    holds `work`, by a name and not by its path. Raises InputError for predictions or a command that are wrong and for tasks that this harness cannot grade, EnvironmentFault
     where there is no engine or docker command, StoreError where `work` cannot be written.
     """
+    work = work.absolute()
     asked = _asked(
-        tasks, predictions, condition, run_id, work.absolute(), harness, max_workers, timeout_s, command
+        tasks, predictions, condition, run_id, work, harness, max_workers, timeout_s, command, out or work
     )
-    verdicts, pending = _known(asked)
-    progress(len(asked.patches) - len(pending), len(asked.patches))
+
+    def known() -> tuple[dict[str, Verdict], list[str]]:
+        verdicts, pending = _known(asked)
+        progress(len(asked.patches) - len(pending), len(asked.patches))
+        return verdicts, pending
+
+    verdicts, pending = known()
     if pending:
         require_docker(harness)
         require_gradable(tuple(asked.tasks[name] for name in pending), harness)
-        with _alone(asked.work) as turn:
+    if pending or not all(ran.report() for ran in asked.runs):
+        with _alone(asked.work, known) as turn:
+            # A runner that was killed left its logs as they are, and a harness that was its containers.
+            for ran in asked.runs:
+                asked.clean(ran)
+            _remove_containers([ran.run_id for ran in asked.runs])
             # What a harness has judged in the meantime that outlived its runner.
-            verdicts, pending = _known(asked)
+            verdicts, pending = known()
             graded = [asked.tasks[name] for name in pending if asked.patches[name]]
             ensure_images(graded, asked.work / "images")
             verdicts |= _run(asked, pending, progress, turn) if pending else {}
@@ -162,6 +187,7 @@ def _asked(
     max_workers: int,
     timeout_s: int,
     command: str | None,
+    out: Path,
 ) -> _Asked:
     for told, name in (("run id", run_id), ("condition", condition)):
         if not name or set(name) - set(_NAME) or not name[0].isalnum():
@@ -179,7 +205,9 @@ def _asked(
             raise InputError(f"{name} is none of the tasks", place=str(predictions), mend="remove it")
     template = command or COMMAND
     _check_template(template)
-    return _Asked(by_id, found.patches, condition, run_id, work, harness, max_workers, timeout_s, template)
+    return _Asked(
+        by_id, found.patches, condition, run_id, work, harness, max_workers, timeout_s, template, out
+    )
 
 
 def _is_known(verdicts: Mapping[str, Verdict], name: str) -> bool:
@@ -187,29 +215,39 @@ def _is_known(verdicts: Mapping[str, Verdict], name: str) -> bool:
 
 
 @contextmanager
-def _alone(work: Path) -> Iterator[int]:
-    """Wait until no harness works there; the file descriptor whose inheritors keep others waiting."""
+def _alone(work: Path, waiting: Callable[[], object]) -> Iterator[int]:
+    """Wait until no harness works there, and call `waiting` as long as one does; the file descriptor whose
+    inheritors keep others waiting.
+    """
     with store_errors(work):
         make_dirs(work)
         turn = os.open(work / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        fcntl.flock(turn, fcntl.LOCK_EX)
+        while not _taken(turn):
+            waiting()
+            time.sleep(_POLL_S)
         yield turn
     finally:
         # Not unlocked: where the harness still runs, the lock is its own.
         os.close(turn)
 
 
+def _taken(turn: int) -> bool:
+    with suppress(BlockingIOError):
+        fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
+
+
 def _known(asked: _Asked) -> tuple[dict[str, Verdict], list[str]]:
     """What earlier calls came to, for the patches and settings of this one; and what is to be judged."""
     found: dict[str, Verdict] = {}
-    for inputs in sorted(asked.work.glob(f"*/{_INPUTS}"), key=lambda path: path.stat().st_mtime_ns):
+    for ran in asked.runs:
         try:
-            judged = dict(json.loads(inputs.read_text("utf-8")))
+            judged = dict(json.loads((ran.directory / _INPUTS).read_text("utf-8")))
         except (OSError, ValueError, TypeError, RecursionError):
             continue
         same = [name for name in asked.patches if judged.get(name) == asked.key(name)]
-        ran = Ran(inputs.parent, asked.condition, inputs.parent.name)
         for name, verdict in ran.verdicts(same, "the harness was ended before").items():
             if not _is_known(found, name):
                 found[name] = verdict
@@ -250,7 +288,10 @@ def _run(
         done = sum(1 for name in pending if not asked.patches[name] or ran.is_graded(name))
         progress(before + done, len(asked.patches))
 
-    code = _call(_words(asked.command, values, pending), ran, asked.command == COMMAND, tell, turn)
+    try:
+        code = _call(_words(asked.command, values, pending), ran, asked.command == COMMAND, tell, turn)
+    finally:
+        asked.clean(ran)
     found = ran.verdicts(pending, _unsaid(ran, code))
     progress(before + sum(it.outcome != "incomplete" for it in found.values()), len(asked.patches))
     return found
@@ -260,7 +301,7 @@ def _call(command: list[str], ran: Ran, ours: bool, tell: Callable[[], None], tu
     """Run the harness to its end; its exit code. Whatever ends this call ends it and its containers."""
     env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ} if ours else dict(os.environ)
     env |= {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "PYTHONUNBUFFERED": "1"}
-    with store_errors(ran.directory), (ran.directory / _OUTPUT).open("ab") as output:
+    with store_errors(ran.directory), (ran.directory / OUTPUT).open("ab") as output:
         try:
             process = subprocess.Popen(
                 command,
@@ -283,7 +324,7 @@ def _call(command: list[str], ran: Ran, ours: bool, tell: Callable[[], None], tu
             return code
         finally:
             _end(process)
-            _remove_containers(ran.run_id)
+            _remove_containers([ran.run_id])
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -296,11 +337,13 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             return
 
 
-def _remove_containers(run_id: str) -> None:
-    """Those that a harness which was ended has left, by the name that it gives them."""
+def _remove_containers(run_ids: Sequence[str]) -> None:
+    """Those that a harness which was ended has left, by the names that it gives them."""
+    if not run_ids:
+        return
     with suppress(EnvironmentFault, DockerException):
         client = engine.connect()
-        for container in client.containers.list(all=True, filters={"name": run_id}):
+        for container in client.containers.list(all=True, filters={"name": list(run_ids)}):
             with suppress(DockerException):
                 container.remove(force=True)
         client.close()
@@ -342,7 +385,7 @@ def _words(template: str, values: Mapping[str, str], ids: Sequence[str]) -> list
 def _unsaid(ran: Ran, code: int) -> str:
     """Why nothing is said of an instance: how the harness ended, and its last words."""
     with suppress(OSError):
-        lines = (ran.directory / _OUTPUT).read_text("utf-8", "replace").strip().splitlines()
+        lines = (ran.directory / OUTPUT).read_text("utf-8", "replace").strip().splitlines()
         said = f": {lines[-1].strip()[:200]}" if lines else ""
         return f"the harness ended with {code} and wrote no verdict{said}"
     return f"the harness ended with {code} and wrote no verdict"

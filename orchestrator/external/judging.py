@@ -91,6 +91,7 @@ def verdicts_of(
         timeout_s=request.timeout_s,
         command=request.command,
         progress=told,
+        out=artifacts.root,
     )
     kept = {
         name: {"patch": digest_of(predicted.patches[name]), "verdict": verdict.model_dump(mode="json")}

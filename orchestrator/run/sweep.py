@@ -8,7 +8,6 @@ used up ends the launching; cells under way come to their end.
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,7 +20,7 @@ from orchestrator.run.cell import Cancelled, CellResult, CellRun
 from orchestrator.run.events import Observer
 from orchestrator.run.ground import check_ground
 from orchestrator.run.records import attempt_of, record_of
-from orchestrator.run.workers import work_together
+from orchestrator.run.workers import Workers
 from orchestrator.store.cells import CellStore
 from orchestrator.store.endpoints import note_windows
 from orchestrator.store.evidence import save_evidence, save_facts
@@ -46,66 +45,51 @@ class Sweep:
     retries: int
     observer: Observer
     budget: Budget = field(default_factory=Budget)
-    _queue: deque[_Job] = field(default_factory=deque)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
     _under_way: dict[str, CellRun] = field(default_factory=dict)
-    _failure: Exception | None = None
-    _stopping: threading.Event = field(default_factory=threading.Event)
     _cancelling: threading.Event = field(default_factory=threading.Event)
+    _workers: Workers[_Job] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._workers = Workers(self._try, "cell-worker", lambda: not self.budget.used_up)
 
     @property
     def interrupted(self) -> bool:
         """Whether the user stopped it before its end."""
-        return self._stopping.is_set() and self._failure is None
+        return self._workers.interrupted
 
     @property
     def stopping(self) -> bool:
-        return self._stopping.is_set()
+        return self._workers.stopping.is_set()
 
     @property
     def over_budget(self) -> int:
         """Once it has run: how many cells were not, since the budget was used up before (`sweep_budget`)."""
-        return len(self._queue) if self.budget.used_up and not self._stopping.is_set() else 0
+        return len(self._workers.left) if self.budget.used_up and not self.stopping else 0
 
     def stop(self) -> None:
         """Start no further cell; those under way come to their end."""
-        self._stopping.set()
+        self._workers.stop()
 
     def cancel(self) -> None:
         """Stop the cells under way as well; nothing of them is stored."""
         self._cancelling.set()
-        self._stopping.set()
+        self.stop()
         for run in list(self._under_way.values()):
             run.cancel()
 
     def run(self) -> None:
         """Run to the end or to a stop. Raises what made going on pointless: a full disk, a dead gateway."""
-        self._queue.extend(_Job(cell) for cell in self.cells)
-        work_together(self._work, min(self.bench.concurrency, len(self._queue)), "cell-worker")
-        if self._failure is not None:
-            raise self._failure
+        # Whatever a try raises is the store, the machine or cab itself: further cells would fail alike.
+        self._workers.run([_Job(cell) for cell in self.cells], self.bench.concurrency)
         # A gateway that died after the last cell takes with it what was waited for, and no result.
         with suppress(CellFault):
             note_windows(self.store.root, self.bench.gateway.windows())
 
-    def _work(self) -> None:
-        while not self._stopping.is_set():
-            with self._lock:
-                if not self._queue or self.budget.used_up:
-                    return
-                job = self._queue.popleft()
-            try:
-                self._run(job)
-            except Cancelled:
-                self.observer.cancelled(job.cell)
-            except Exception as error:  # noqa: BLE001 - raised again by `run`, in the main thread
-                # The store, the machine or cab itself failed, not the cell: further cells would fail alike.
-                self._fail(error)
-
-    def _fail(self, error: Exception) -> None:
-        """End the sweep for this reason, unless it ends for another already."""
-        self._failure = self._failure or error
-        self.stop()
+    def _try(self, job: _Job) -> None:
+        try:
+            self._run(job)
+        except Cancelled:
+            self.observer.cancelled(job.cell)
 
     def _run(self, job: _Job) -> None:
         """One try of one cell, to its stored end or back into the queue."""
@@ -133,7 +117,7 @@ class Sweep:
         try:
             check_ground(self.bench, self.store, result.outcome)
         except EnvironmentFault as fault:
-            self._fail(fault)
+            self._workers.fail(fault)
         if self._again(job, result):
             self.store.discard(staging)
             return
@@ -144,11 +128,10 @@ class Sweep:
         self.observer.ended(cell, entry)
 
     def _again(self, job: _Job, result: CellResult) -> bool:
-        ends = self._stopping.is_set() or self.budget.used_up
+        ends = self.stopping or self.budget.used_up
         if ends or not result.outcome.worth_a_retry or len(job.attempts) >= self.retries:
             return False
         job.attempts.append(attempt_of(result))
         self.observer.retrying(job.cell, result.outcome)
-        with self._lock:
-            self._queue.append(job)
+        self._workers.again(job)
         return True

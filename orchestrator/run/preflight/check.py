@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import groupby
@@ -17,7 +17,7 @@ from orchestrator.run.preflight.handshake import Handshake, handshake_bench
 from orchestrator.run.preflight.pairs import Pair
 from orchestrator.run.preflight.verdict import Finding
 from orchestrator.run.start import Ready
-from orchestrator.run.workers import work_together
+from orchestrator.run.workers import Workers
 from orchestrator.store.cells import CellStore
 from orchestrator.store.preflight import PairResult, PreflightRecord, write_preflight
 
@@ -37,30 +37,31 @@ class Preflight:
     record: PreflightRecord
     budget: Budget
     told: Callable[[PairResult], None]
-    _queue: deque[list[Pair]] = field(default_factory=deque)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _under_way: dict[tuple[str, str], Handshake] = field(default_factory=dict)
-    _failure: Exception | None = None
-    _stopping: threading.Event = field(default_factory=threading.Event)
     _cancelling: threading.Event = field(default_factory=threading.Event)
+    _workers: Workers[list[Pair]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._workers = Workers(self._try, "preflight-worker")
 
     @property
     def stopping(self) -> bool:
-        return self._stopping.is_set()
+        return self._workers.stopping.is_set()
 
     @property
     def interrupted(self) -> bool:
         """Whether the user stopped it before its end."""
-        return self.stopping and self._failure is None
+        return self._workers.interrupted
 
     def stop(self) -> None:
         """Start no further handshake; those under way come to their end."""
-        self._stopping.set()
+        self._workers.stop()
 
     def cancel(self) -> None:
         """Stop the handshakes under way as well; nothing of them is kept."""
         self._cancelling.set()
-        self._stopping.set()
+        self.stop()
         for handshake in list(self._under_way.values()):
             handshake.cancel()
 
@@ -70,32 +71,20 @@ class Preflight:
         def where(pair: Pair) -> tuple[str, str]:
             return pair.cell.endpoint or "", pair.cell.key.model
 
-        self._queue.extend(list(group) for _, group in groupby(sorted(self.pairs, key=where), key=where))
+        groups = [list(group) for _, group in groupby(sorted(self.pairs, key=where), key=where)]
         self.bench = handshake_bench(self.bench)
-        work_together(self._work, min(self.bench.concurrency, len(self._queue)), "preflight-worker")
-        if self._failure is not None:
-            raise self._failure
+        # Whatever a group raises is the store, the machine or cab itself: further handshakes would fail alike.
+        self._workers.run(groups, self.bench.concurrency)
 
-    def _work(self) -> None:
-        while not self._stopping.is_set():
-            with self._lock:
-                if not self._queue:
-                    return
-                group = self._queue.popleft()
-            try:
-                self._run(group)
-            except Cancelled:
-                return
-            except Exception as error:  # noqa: BLE001 - raised again by `run`, in the main thread
-                # The store, the machine or cab itself failed: further handshakes would fail alike.
-                self._failure = self._failure or error
-                self.stop()
+    def _try(self, group: Sequence[Pair]) -> None:
+        with suppress(Cancelled):
+            self._run(group)
 
     def _run(self, group: Sequence[Pair]) -> None:
         """The CLIs of one model at one endpoint, one after another."""
         asks_usage, at_fault = True, None
         for pair in group:
-            if self._stopping.is_set() or self.budget.used_up:
+            if self.stopping or self.budget.used_up:
                 return
             if at_fault is not None:
                 self._keep(_not_tried(pair, at_fault))

@@ -112,7 +112,7 @@ def test_a_stop_ends_what_is_under_way_and_keeps_nothing_of_it(tmp_path: Path) -
     def stop() -> None:
         while not (tmp_path / "begun").exists():
             time.sleep(0.02)
-        found.stopping.set()
+        found.stop()
 
     threading.Thread(target=stop).start()
     began = time.monotonic()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,7 @@ class Run:
         harness: Harness = FIVE,
         timeout_s: int = 60,
         max_workers: int = 1,
+        heard: Callable[[int, int], None] | None = None,
     ) -> dict[str, Verdict]:
         predictions = self.directory / "predictions.jsonl"
         write_predictions(predictions, "stateplane", patches)
@@ -61,7 +63,7 @@ class Run:
             max_workers=max_workers,
             timeout_s=timeout_s,
             command=command,
-            progress=lambda done, of: self.heard.append((done, of)),
+            progress=heard or (lambda done, of: self.heard.append((done, of))),
         )
 
     @property
@@ -149,6 +151,62 @@ def test_a_harness_that_outlived_its_runner_is_waited_for(run: Run, monkeypatch:
     left[0].wait()
 
 
+def test_containers_of_a_harness_that_was_killed_with_its_runner_are_removed(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removed: list[str] = []
+    monkeypatch.setattr(under_test, "_remove_containers", removed.extend)
+    patches = {"a__b-0": "resolved", "a__b-1": "die"}
+    run(patches)
+    [first] = run.directories
+    assert removed == [first.name]
+    removed.clear()
+    run({"a__b-0": "resolved", "a__b-1": "resolved"})
+    assert removed[0] == first.name
+    # Also where nothing is left to judge: what was killed at its end may have left one.
+    removed.clear()
+    run({"a__b-0": "resolved"})
+    assert first.name in removed
+    assert len(run.calls) == 2
+
+
+def test_who_waits_for_a_harness_hears_what_it_has_judged(run: Run) -> None:
+    (run.directory / "harness").mkdir()
+    with (run.directory / "harness" / "lock").open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        calls = iter((lambda: None, lambda: None, lambda: fcntl.flock(other, fcntl.LOCK_UN)))
+
+        def heard(done: int, of: int) -> None:
+            next(calls, lambda: None)()
+            run.heard.append((done, of))
+
+        run({"a__b-0": "resolved"}, heard=heard)
+    assert len(run.heard) >= 5
+
+
+def test_logs_name_no_directory_of_this_machine_and_hold_no_key(run: Run, tmp_path: Path) -> None:
+    program = tmp_path / "loud.py"
+    program.write_text(
+        "import os, pathlib, sys\n"
+        "print(sys.executable, os.getcwd(), os.path.expanduser('~/x'), 'sk-a1B2c3D4e5F6g7H8')\n"
+        "for name in ('run.json', 'stateplane/a__b-0/run_instance.log'):\n"
+        "    path = pathlib.Path('logs/run_evaluation', 'id', name)\n"
+        "    path.parent.mkdir(parents=True, exist_ok=True)\n"
+        "    path.write_text(os.getcwd())\n"
+        "sys.exit(os.getcwd())\n"
+    )
+    command = f"{{python}} '{program}' {{dataset_name}} {{predictions_path}} {{run_id}}"
+    found = run({"a__b-0": "x"}, command=command)
+    [directory] = run.directories
+    here = f"{{out}}/{directory.name}"
+    told = (directory / "output.log").read_text()
+    assert told == f"{{harness}}/bin/{Path(sys.executable).name} {here} ~/x [key taken out]\n{here}\n"
+    assert found["a__b-0"].reason.endswith(f"wrote no verdict: {here}")
+    assert {path.read_text() for path in directory.glob("logs/run_evaluation/id/**/*.*") if path.is_file()} == {
+        here
+    }
+
+
 def test_an_exit_code_of_0_is_no_verdict(run: Run) -> None:
     found = run({"a__b-0": "resolved"}, command="true {dataset_name} {predictions_path} {run_id}")
     assert found["a__b-0"] == Verdict(
@@ -191,9 +249,9 @@ def test_placeholders_keep_their_words_whole_and_instance_ids_are_one_each(run: 
     [directory] = run.directories
     words = json.loads((directory / "output.log").read_text())
     assert words == [
-        f"-d={directory / 'tasks.json'}",
+        f"-d={{out}}/{directory.name}/tasks.json",
         *("-i", "a__b-0", "a__b-1"),
-        *(str(directory / "predictions.jsonl"), directory.name, "3/60", "test"),
+        *(f"{{out}}/{directory.name}/predictions.jsonl", directory.name, "3/60", "test"),
     ]
 
 
