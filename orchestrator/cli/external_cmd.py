@@ -14,6 +14,7 @@ from orchestrator.cli.external_options import conditions_of, harness_of, request
 from orchestrator.cli.external_state import attribute, import_
 from orchestrator.cli.options import Group, json_option
 from orchestrator.errors import InputError
+from orchestrator.external import MAX_RUNS
 
 if TYPE_CHECKING:
     from orchestrator.report.forms import Form
@@ -87,7 +88,7 @@ external.add_command(attribute)
     metavar="DIR",
     help="Clones of the tasks' repositories, each as OWNER__NAME.",
 )
-@click.option("--runs", type=click.IntRange(1, 100), default=1, show_default=True, help="Of each cell.")
+@click.option("--runs", type=click.IntRange(1, MAX_RUNS), default=1, show_default=True, help="Of each cell.")
 @click.option(
     "--max-workers",
     type=click.IntRange(1, 256),
@@ -150,8 +151,7 @@ def run(as_json: bool, markdown: bool, as_csv: bool, **values: Any) -> None:
     print_card(card, as_json=as_json, markdown=markdown, as_rows=as_csv)
     if interrupted:
         sys.exit(INTERRUPTED)
-    tasks = len({result.instance_id for result in card.results})
-    whole = bool(tasks) and len(card.results) == tasks * len(card.conditions) * card.runs
+    whole = len(card.results) == len(card.tasks) * len(card.conditions) * card.runs
     judged = harness is None or (card.claim.level == "harness_evaluated" and not card.claim.partial)
     sys.exit(0 if whole and judged else 1)
 
@@ -161,7 +161,10 @@ def run(as_json: bool, markdown: bool, as_csv: bool, **values: Any) -> None:
 @json_option
 @click.option("--markdown", is_flag=True, help="Print it as Markdown on stdout.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print a row for each result on stdout.")
-def report(out: Path, as_json: bool, markdown: bool, as_csv: bool) -> None:
+@click.option(
+    "--all", "every", is_flag=True, help="Every two conditions in full, and every task, also of many."
+)
+def report(out: Path, as_json: bool, markdown: bool, as_csv: bool, every: bool) -> None:
     """Show what came of a run, as far as its claim allows, from its directory OUT.
 
     Below the claim harness_evaluated, and while the harness has not judged all, there is no resolved rate.
@@ -170,7 +173,7 @@ def report(out: Path, as_json: bool, markdown: bool, as_csv: bool) -> None:
     from orchestrator.external.report import print_card
     from orchestrator.external.scorecard import read_scorecard
 
-    print_card(read_scorecard(out), as_json=as_json, markdown=markdown, as_rows=as_csv)
+    print_card(read_scorecard(out), as_json=as_json, markdown=markdown, as_rows=as_csv, every=every)
 
 
 _fixtures_option = click.option(

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from orchestrator.context.redact import redact
 from orchestrator.errors import InputError, StoreError
@@ -38,6 +38,14 @@ class Attempt:
     instance_id: str
     condition: str
     run: int
+
+
+class PromptFacts(BaseModel):
+    """`prompts/<instance>/<condition>.json`: what a prompt carries, in tokens and by the state's groups."""
+
+    prompt_tokens: int
+    context_tokens: int
+    carried: dict[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -72,6 +80,12 @@ class Artifacts:
     def patch(self, of: Attempt) -> Path:
         return self.root / "patches" / of.instance_id / of.condition / f"run{of.run}.patch"
 
+    def patch_of(self, of: Attempt) -> bytes:
+        """The patch that is stored of an attempt. Raises StoreError where it is not there."""
+        path = self.patch(of)
+        with store_errors(path):
+            return path.read_bytes()
+
     def predictions(self, condition: str, run: int) -> Path:
         return self.root / "predictions" / f"{condition}.run{run}.jsonl"
 
@@ -87,6 +101,17 @@ class Artifacts:
     def state(self, instance_id: str, condition: str) -> Path:
         """The directory of snapshot.md and receipt.md."""
         return self.root / "stateplane" / instance_id / condition
+
+    def prompt_facts(self, instance_id: str, condition: str) -> PromptFacts:
+        """What a prompt carries. Raises StoreError where that is not there, or damaged."""
+        path = self.prompt(instance_id, condition).with_suffix(".json")
+        with store_errors(path):
+            raw = path.read_bytes()
+        try:
+            return PromptFacts.model_validate_json(raw)
+        except ValidationError:
+            mend = "give the whole command of the run again, which writes it anew"
+            raise StoreError("is damaged", place=str(path), mend=mend) from None
 
     def write(self, path: Path, data: bytes) -> None:
         """Write one file, its directories included. Raises StoreError."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from orchestrator.external.results import Claim, TaskResult
 
@@ -36,3 +37,8 @@ def claim_of(results: Sequence[TaskResult], expected: int, weaknesses: Sequence[
     if said_nothing:
         reasons.append(f"the harness has said nothing of {len(said_nothing)} of {len(results)} patches")
     return Claim(level="harness_evaluated", partial=bool(missing or said_nothing), reasons=tuple(reasons))
+
+
+def claim_data(claim: Claim) -> dict[str, Any]:
+    """A claim as it is stored: doubts are of who reads it."""
+    return claim.model_dump(mode="json", exclude={"doubts"})

@@ -20,10 +20,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
-from orchestrator.errors import InputError, StoreError
+from orchestrator.errors import InputError
 from orchestrator.external.artifacts import Artifacts, Attempt
+from orchestrator.external.command_record import CommandRecord, read_record
 from orchestrator.external.work import is_left_out
 from orchestrator.plan.task import Task
 from orchestrator.run.workdir import Classifier, Template, compare, copy_tree, scan
@@ -43,22 +42,6 @@ _LOOK_EVERY_S = 0.3
 
 class _Stopped(Exception):
     """The user stopped the run while the command was under way: nothing of it is kept."""
-
-
-class CommandRecord(BaseModel):
-    """`agent_logs/<instance>/<condition>/run<n>.json`: what one run of the command came to. Times are
-    seconds. `patch_left_out`: some changed file was too large for a patch.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    v: Literal[1] = 1
-    outcome: Literal["completed", "timeout", "failed"]
-    exit_code: int | None
-    started_at: str
-    elapsed_s: float
-    isolation: Literal["none"] = "none"
-    patch_left_out: bool = False
 
 
 @dataclass
@@ -105,15 +88,7 @@ class CommandAgent:
 
     def record(self, attempt: Attempt) -> CommandRecord | None:
         """What an attempt came to; None where it has not ended. Raises StoreError for a damaged record."""
-        path = self.artifacts.log(attempt, ".json")
-        if not path.exists():
-            return None
-        with store_errors(path):
-            raw = path.read_bytes()
-        try:
-            return CommandRecord.model_validate_json(raw)
-        except ValidationError:
-            raise StoreError("is damaged", place=str(path), mend="remove it: it runs again") from None
+        return read_record(self.artifacts, attempt)
 
     def diff(self, attempt: Attempt) -> bytes:
         """What an ended attempt changed in its work tree."""

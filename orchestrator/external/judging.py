@@ -4,13 +4,11 @@ cells of the run.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.errors import StoreError
-from orchestrator.external.artifacts import Artifacts, Attempt, digest_of
+from orchestrator.external.artifacts import Artifacts, Attempt
 from orchestrator.external.container_agent import Cells
 from orchestrator.external.harness import evaluate, metadata
 from orchestrator.external.harness_env import Harness, require_gradable
@@ -18,12 +16,9 @@ from orchestrator.external.harness_reports import TIMED_OUT
 from orchestrator.external.images import ensure_images
 from orchestrator.external.results import Verdict
 from orchestrator.external.tasks import ExternalTask
+from orchestrator.external.verdicts import VERDICTS, verdicts_bytes
 from orchestrator.run.rescore import judged
-from orchestrator.store.files import store_errors
 from scorers.evidence import TestResult, Verification
-
-VERDICTS = "verdicts.json"
-
 
 @dataclass(frozen=True)
 class HarnessRequest:
@@ -93,32 +88,9 @@ def verdicts_of(
         progress=told,
         out=artifacts.root,
     )
-    kept = {
-        name: {"patch": digest_of(predicted.patches[name]), "verdict": verdict.model_dump(mode="json")}
-        for name, verdict in found.items()
-        if name in predicted.patches
-    }
-    text = json.dumps({"v": 1, **metadata(harness), "verdicts": kept}, indent=1)
-    artifacts.write(work / VERDICTS, f"{text}\n".encode())
+    text = verdicts_bytes(metadata(harness), predicted.patches, found)
+    artifacts.write(work / VERDICTS, text)
     return found
-
-
-def stored_verdicts(work: Path, patches: Mapping[str, str]) -> dict[str, Verdict]:
-    """What the harness said before of these very patches. Raises StoreError for a damaged file."""
-    path = work / VERDICTS
-    if not path.exists():
-        return {}
-    with store_errors(path):
-        raw = path.read_bytes()
-    try:
-        kept = json.loads(raw)["verdicts"]
-        return {
-            instance: Verdict.model_validate_json(json.dumps(it["verdict"]))
-            for instance, it in kept.items()
-            if instance in patches and it["patch"] == digest_of(patches[instance])
-        }
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise StoreError("is damaged", place=str(path), mend="remove it, and run the harness") from None
 
 
 def judge_cells(cells: Cells, verdicts: Mapping[Attempt, Verdict]) -> None:

@@ -15,13 +15,20 @@ from rich.console import Console
 from orchestrator.analysis.conditions import OUTCOMES, Condition, Conditions, Flip, Outcome, Pair
 from orchestrator.analysis.differences import PASS_RATE, Difference
 from orchestrator.analysis.measures import Measure
-from orchestrator.external.results import Claim, Scorecard
+from orchestrator.external.results import Claim, Scorecard, TaskResult
 from orchestrator.external.scorecard import (
     claim_in_words,
     conditions_of,
     enforced,
     tasks_of,
     write_scorecard,
+)
+from orchestrator.external.side_by_side import (
+    MOST_TASKS,
+    Section,
+    matrix,
+    tasks_table,
+    told_in_full,
 )
 from orchestrator.report import differing
 from orchestrator.report.columns import Column, fit
@@ -45,14 +52,6 @@ MARKDOWN = "report.md"
 CSV = "report.csv"
 
 NAMES = {**differing.NAMES, PASS_RATE: "resolved"}
-_MARKS = {
-    "resolved": "✓",
-    "unresolved": "✗",
-    "error": "error",
-    "empty_patch": "empty",
-    "incomplete": "?",
-}
-
 
 def write_reports(out: Path, card: Scorecard) -> None:
     """Write `scorecard.json`, `report.md` and `report.csv` into a run's directory. Raises StoreError."""
@@ -63,15 +62,22 @@ def write_reports(out: Path, card: Scorecard) -> None:
 
 
 def print_card(
-    card: Scorecard, *, as_json: bool = False, markdown: bool = False, as_rows: bool = False
+    card: Scorecard,
+    *,
+    as_json: bool = False,
+    markdown: bool = False,
+    as_rows: bool = False,
+    every: bool = False,
 ) -> None:
-    """Print a run's results on stdout: as JSON, Markdown, CSV (`as_rows`), or for people."""
+    """Print a run's results on stdout: as JSON, Markdown, CSV (`as_rows`), or for people. `every`: all pairs
+    of conditions, and all tasks, also where they are many.
+    """
     if as_json:
         print_json(as_data(card))
     elif markdown or as_rows:
-        sys.stdout.write(as_markdown(card) if markdown else as_csv(card))
+        sys.stdout.write(as_markdown(card, every=every) if markdown else as_csv(card))
     else:
-        _print(card, console())
+        _print(card, console(), every=every)
 
 
 def as_data(card: Scorecard) -> dict[str, Any]:
@@ -84,6 +90,17 @@ def as_data(card: Scorecard) -> dict[str, Any]:
         "tasks": len(tasks_of(card)),
         **{"alpha": round(ALPHA, 6), "power": POWER, "min_tasks": MIN_TASKS},
         **asdict(conditions_of(card)),
+        "results": [_result_data(result) for result in card.results],
+    }
+
+
+def _result_data(result: TaskResult) -> dict[str, Any]:
+    """One result, with what the harness said of it: null where it was not asked. Its tests are in the card."""
+    said = result.verdict
+    return {
+        **result.model_dump(mode="json", exclude={"verdict"}),
+        "outcome": said.outcome if said else None,
+        "reason": said.reason if said else None,
     }
 
 
@@ -100,13 +117,14 @@ def as_csv(card: Scorecard) -> str:
     rows = csv.writer(text, lineterminator="\n")
     of_run = tuple(map(_told, (card.benchmark, card.agent, card.model)))
     head = ("claim", "partial", "benchmark", "agent", "model", *_RESULT)
-    rows.writerow((*head, "carried", "outcome", "reason"))
+    rows.writerow((*head, "carried", "outcome", "reason", "patch_fault"))
     for result in card.results:
         told = [_told(getattr(result, name)) for name in _RESULT]
         carried = ";".join(f"{group}={len(ids)}" for group, ids in sorted(result.carried.items()) if ids)
         said = result.verdict
         judged = (said.outcome, safe_line(said.reason)) if said else ("", "")
-        rows.writerow((card.claim.level, card.claim.partial, *of_run, *told, carried, *judged))
+        fault = safe_line(result.patch_fault)
+        rows.writerow((card.claim.level, card.claim.partial, *of_run, *told, carried, *judged, fault))
     return text.getvalue()
 
 
@@ -114,14 +132,14 @@ def _told(value: object) -> object:
     return "" if value is None else safe_line(value) if isinstance(value, str) else value
 
 
-def as_markdown(card: Scorecard) -> str:
-    """`report.md`: the claim, then the conditions, every two of them, and each task."""
+def as_markdown(card: Scorecard, *, every: bool = False) -> str:
+    """`report.md`: the claim, then the conditions, those beside each other, and each task."""
     card = enforced(card)
     found = conditions_of(card)
     text = [_claim_in_markdown(card.claim), "", f"# {escaped(safe_line(_title(card)))}", ""]
-    for title, columns, lines in (*_sections(found), _tasks(card, found)):
-        if columns:
-            text += [f"## {title}", "", markdown_table(columns)]
+    for title, columns, lines in (*_sections(found, every), tasks_table(card, found)):
+        if columns or lines:
+            text += [f"## {title}", "", *([markdown_table(columns)] if columns else [])]
         text += [f"- {escaped(safe_line(line))}" for line in lines] + ([""] if lines else [])
     return "\n".join(text)
 
@@ -131,7 +149,7 @@ def _claim_in_markdown(claim: Claim) -> str:
     return f"**Claim: `{level}`** – {escaped(safe_line(about))}"
 
 
-def _print(card: Scorecard, out: Console) -> None:
+def _print(card: Scorecard, out: Console, *, every: bool) -> None:
     card = enforced(card)
     found = conditions_of(card)
     citable = card.claim.level == "harness_evaluated" and not card.claim.partial
@@ -139,7 +157,10 @@ def _print(card: Scorecard, out: Console) -> None:
         safe_line(claim_in_words(card.claim)), style="bold" if citable else "bold yellow", soft_wrap=True
     )
     out.print(safe_line(_title(card)), soft_wrap=True)
-    for title, columns, lines in _sections(found):
+    tasks = tasks_table(card, found, most=None if every else MOST_TASKS)
+    for title, columns, lines in (*_sections(found, every), tasks):
+        if not columns and not lines:
+            continue
         out.print()
         made, left_out = fit(columns, title, out)
         out.print(made)
@@ -159,18 +180,36 @@ def _title(card: Scorecard) -> str:
     )
 
 
-_Section = tuple[str, list[Column], list[str]]
-"""A title, a table (no columns: none), and what is said below it."""
-
-
-def _sections(found: Conditions) -> list[_Section]:
-    made = [("Conditions", _of_conditions(found), _notes(found))]
-    pairs = found.pairs
+def _sections(found: Conditions, every: bool) -> list[Section]:
+    """The conditions, and pairs of them: all, or where those are many (and not `every` one is asked for) each
+    beside the first, others that differ, and the rest in one table.
+    """
+    made: list[Section] = [("Conditions", _of_conditions(found), _notes(found))]
+    pairs = found.pairs if every else told_in_full(found)
+    few = len(pairs) == len(found.pairs)
+    which = "every two conditions" if few else "beside the first, and where others differ"
     if pairs and found.withheld is None:
-        made.append(("Resolved, every two conditions", _of_rates(pairs), _rates_in_words(pairs)))
-    if any(pair.others for pair in pairs):
-        made.append(("What they took, every two conditions", _of_measures(pairs), _measures_in_words(pairs)))
+        made.append((f"Resolved, {which}", _of_rates(pairs), _rates_in_words(pairs)))
+        if not few:
+            made.append(matrix(found))
+    measures = [(pair, other) for pair in pairs for other in pair.others]
+    if measures and few:
+        made.append((f"What they took, {which}", _of_measures(measures), _measures_in_words(measures)))
+    elif measures:
+        made.append(_what_differs(measures, len(found.pairs) - len(pairs)))
     return made
+
+
+_Measures = Sequence[tuple[Pair, Difference]]
+"""Differences of measures beside the resolved rate, each with its pair."""
+
+
+def _what_differs(measures: _Measures, pairs_left: int) -> Section:
+    """Of many pairs what was found to differ; the means of all are told of each condition."""
+    decided = [(pair, it) for pair, it in measures if it.verdict in differing.DECIDED]
+    rest = f"{plural(len(measures) - len(decided), 'difference')} that cannot be told from none"
+    said = f"not here: {rest}, and {plural(pairs_left, 'more pair')}: --all, --json"
+    return "What differs beside the first", _of_measures(decided) if decided else [], [said]
 
 
 def _of_conditions(found: Conditions) -> list[Column]:
@@ -242,13 +281,12 @@ def _of_rates(pairs: Sequence[Pair]) -> list[Column]:
     ]
 
 
-def _of_measures(pairs: Sequence[Pair]) -> list[Column]:
+def _of_measures(measures: _Measures) -> list[Column]:
     """One line for each measure of two conditions."""
-    lines = [(pair, other) for pair in pairs for other in pair.others]
     return [
-        _beside([pair for pair, _ in lines]),
-        Column("measure", [NAMES[other.measure] for _, other in lines], right=False),
-        *_columns([other for _, other in lines]),
+        _beside([pair for pair, _ in measures]),
+        Column("measure", [NAMES[other.measure] for _, other in measures], right=False),
+        *_columns([other for _, other in measures]),
     ]
 
 
@@ -289,29 +327,12 @@ def _flipped(flip: Flip) -> str:
     return flip.task if once else f"{flip.task} ({flip.b}/{flip.runs_b} for {flip.a}/{flip.runs_a})"
 
 
-def _measures_in_words(pairs: Sequence[Pair]) -> list[str]:
+def _measures_in_words(measures: _Measures) -> list[str]:
     """The differences that were found, and why there is no verdict on others."""
-    lines = [(pair, other) for pair in pairs for other in pair.others]
-    said = [_sentence(pair, it) for pair, it in lines if it.verdict in differing.DECIDED]
-    return said + _reasons([(NAMES[it.measure], it.reason) for _, it in lines])
+    said = [_sentence(pair, it) for pair, it in measures if it.verdict in differing.DECIDED]
+    return said + _reasons([(NAMES[it.measure], it.reason) for _, it in measures])
 
 
 def _sentence(pair: Pair, it: Difference) -> str:
     said = differing.sentence(pair, it, pair.a, pair.b, NAMES)
     return said if it.verdict in differing.DECIDED else f"{pair.b} beside {pair.a}: {said}"
-
-
-def _tasks(card: Scorecard, found: Conditions) -> _Section:
-    """What came of each task under each condition; nothing where nothing may be said of it."""
-    if not any(it.outcomes for it in found.conditions):
-        return "Tasks", [], []
-    of: dict[tuple[str, str], list[str]] = {}
-    for result in sorted(card.results, key=lambda it: it.run):
-        outcome = result.verdict.outcome if result.verdict else "incomplete"
-        of.setdefault((result.instance_id, result.condition), []).append(_MARKS[outcome])
-    names = tasks_of(card)
-    columns = [Column("task", [safe_line(name) for name in names], right=False)]
-    for condition in card.conditions:
-        marks = [" ".join(of.get((name, condition), [_MARKS["incomplete"]])) for name in names]
-        columns.append(Column(safe_line(condition), marks, right=False))
-    return "Tasks", columns, ["one mark for each run; ✓ resolved, ✗ unresolved, ? no verdict"]

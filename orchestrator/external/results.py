@@ -7,15 +7,13 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.analysis.conditions import Outcome
+from orchestrator.external import MAX_RUNS
 
 ClaimLevel = Literal["dry_run_pipeline_only", "patch_generation_only", "harness_evaluated"]
 """What may be claimed, from the least to the most."""
 
 
 _Count = Annotated[int, Field(ge=0, le=2**53)]
-
-MAX_RUNS = 100
-"""Of each task under each condition."""
 
 
 class _Stored(BaseModel):
@@ -52,6 +50,8 @@ class TaskResult(_Stored):
     context_tokens: _Count
     """What of `prompt_tokens` the condition added."""
     carried: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    patch_fault: str = ""
+    """Why no patch could be made of what the agent left, "" where one was: it has none then."""
     patch_bytes: _Count
     patch_lines: _Count
     """Added and removed lines."""
@@ -63,15 +63,21 @@ class TaskResult(_Stored):
 
 
 class Claim(_Stored):
-    """What may be claimed of a run, and why no more. `partial`: the harness has not said something of all."""
+    """What may be claimed of a run, and why no more. `partial`: the harness has not said something of all.
+
+    `doubts` are known to who reads a scorecard: in what it does not agree with the run that it stands beside.
+    """
 
     level: ClaimLevel
     partial: bool = False
     reasons: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
 
 class Scorecard(_Stored):
-    """`scorecard.json`: every result of a run, with what may be claimed of it."""
+    """`scorecard.json`: every result of a run, with what may be claimed of it. `tasks` are all that were to be
+    run, whether there is a result or not; none are named in files of an older cab.
+    """
 
     v: Literal[1] = 1
     run_id: str
@@ -80,5 +86,6 @@ class Scorecard(_Stored):
     model: str
     conditions: tuple[str, ...] = Field(min_length=1)
     runs: int = Field(ge=1, le=MAX_RUNS)
+    tasks: tuple[str, ...] = ()
     claim: Claim
     results: tuple[TaskResult, ...]

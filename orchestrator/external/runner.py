@@ -17,10 +17,18 @@ from typing import Any
 from orchestrator.context.select import PolicyName, Profile
 from orchestrator.context.tokens import tokens_of
 from orchestrator.errors import InputError
-from orchestrator.external.artifacts import TASKS, Artifacts, Attempt, command_as_told, digest_of
+from orchestrator.external.artifacts import (
+    TASKS,
+    Artifacts,
+    Attempt,
+    PromptFacts,
+    command_as_told,
+    digest_of,
+)
 from orchestrator.external.cells import Prompt, prompts_of, task_name, write_task
 from orchestrator.external.codex_home import CodexSettings, write_plugin
-from orchestrator.external.command_agent import CommandAgent, CommandRecord
+from orchestrator.external.command_agent import CommandAgent
+from orchestrator.external.command_record import CommandRecord
 from orchestrator.external.container_agent import CliAgent, run_cells
 from orchestrator.external.judging import HarnessRequest
 from orchestrator.external.results import Scorecard
@@ -146,7 +154,9 @@ def evaluate(out: Path, harness: HarnessRequest, progress: Progress) -> Scorecar
             raise InputError(_NOT_JUDGED, place=str(out), mend="give the --out of a run with an agent")
         tasks = _stored_tasks(artifacts, metadata)
         harness.check(tasks)
-        return StoredRun(artifacts, metadata, tasks).finish(harness, progress)
+        run = StoredRun(artifacts, metadata, tasks)
+        run.require_work()
+        return run.finish(harness, progress)
 
 
 _NOT_JUDGED = "the patches of a dry run are no agent's: they are not judged"
@@ -201,13 +211,12 @@ def _write_prompts(
             for name, text in told.items():
                 if text is not None:
                     artifacts.write(artifacts.state(instance, condition) / name, text.encode())
-            carried = {group: list(ids) for group, ids in prompt.packaged.carried.items()}
-            facts = {
-                "prompt_tokens": tokens_of(prompt.text),
-                "context_tokens": prompt.packaged.tokens,
-                "carried": carried,
-            }
-            text = f"{json.dumps(facts, indent=1)}\n"
+            facts = PromptFacts(
+                prompt_tokens=tokens_of(prompt.text),
+                context_tokens=prompt.packaged.tokens,
+                carried={str(group): ids for group, ids in prompt.packaged.carried.items()},
+            )
+            text = f"{json.dumps(facts.model_dump(mode='json'), indent=1)}\n"
             artifacts.write(artifacts.prompt(instance, condition).with_suffix(".json"), text.encode())
 
 

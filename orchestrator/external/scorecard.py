@@ -16,7 +16,8 @@ from pydantic import ValidationError
 
 from orchestrator.analysis.conditions import MEASURES, Attempt, Conditions, of_conditions
 from orchestrator.errors import InputError, StoreError
-from orchestrator.external.claims import NOT_RUN
+from orchestrator.external.agreement import held_against
+from orchestrator.external.claims import NOT_RUN, claim_data
 from orchestrator.external.results import Claim, ClaimLevel, Scorecard, TaskResult
 from orchestrator.store.files import store_errors, write_durably
 
@@ -37,7 +38,7 @@ _OF_PROMPTS = ("prompt_tokens",)
 
 def enforced(card: Scorecard) -> Scorecard:
     """The card with nothing that its claim does not allow. Below `harness_evaluated` no result has a verdict;
-    at it, the claim says partial where one is missing.
+    at it, the claim says partial where one is missing or the run says otherwise.
     """
     claim = card.claim
     if any(result.agent_outcome == NOT_RUN for result in card.results):
@@ -46,8 +47,8 @@ def enforced(card: Scorecard) -> Scorecard:
     if claim.level != "harness_evaluated":
         results = tuple(result.model_copy(update={"verdict": None}) for result in card.results)
         return card.model_copy(update={"claim": _with(claim, partial=False), "results": results})
-    missing = sum(attempt.outcome in (None, "incomplete") for attempt in attempts_of(card))
-    return card.model_copy(update={"claim": _with(claim, partial=claim.partial or missing > 0)})
+    missing = any(attempt.outcome in (None, "incomplete") for attempt in attempts_of(card))
+    return card.model_copy(update={"claim": _with(claim, partial=claim.partial or missing or bool(claim.doubts))})
 
 
 def conditions_of(card: Scorecard) -> Conditions:
@@ -57,6 +58,8 @@ def conditions_of(card: Scorecard) -> Conditions:
     if level == "harness_evaluated":
         found = of_conditions(attempts, card.conditions)
         partial = card.claim.partial and found.withheld is None
+        if card.claim.doubts:
+            return of_conditions(attempts, card.conditions, withheld=_DOUBTED)
         return of_conditions(attempts, card.conditions, withheld=_PARTIAL) if partial else found
     withheld = f"the claim is {level}"
     if level == "dry_run_pipeline_only":
@@ -68,16 +71,18 @@ def conditions_of(card: Scorecard) -> Conditions:
 
 
 _PARTIAL = "partial: the harness has not judged all of it"
+_DOUBTED = "the scorecard does not agree with the run beside it"
 
 
 def claim_in_words(claim: Claim) -> str:
     """The first line of every artifact: the level, what it means, and why no more may be said."""
+    about = ABOUT[claim.level]
+    if claim.doubts:
+        about = f"{_DOUBTED}: {'; '.join(claim.doubts)}; the command of the run, given again, writes it anew"
+        return f"claim: {claim.level}, IN DOUBT – {about}"
     level = f"{claim.level}, PARTIAL" if claim.partial else claim.level
-    about = (
-        f"{ABOUT[claim.level]}, and not all of them: no resolved rate"
-        if claim.partial
-        else ABOUT[claim.level]
-    )
+    if claim.partial:
+        about = f"{about}, and not all of them: no resolved rate"
     why = f" ({'; '.join(claim.reasons)})" if claim.reasons else ""
     return f"claim: {level} – {about}{why}"
 
@@ -86,7 +91,8 @@ def scorecard_bytes(card: Scorecard) -> bytes:
     """`scorecard.json`: the claim first, then what was run, then a line for each result. In ASCII: a terminal
     obeys some characters that JSON leaves as they are.
     """
-    stored = enforced(card).model_dump(mode="json")
+    card = enforced(card)
+    stored = card.model_dump(mode="json") | {"claim": claim_data(card.claim)}
     results = stored.pop("results")
     head = {name: stored.pop(name) for name in ("v", "claim")} | stored
     lines = ",\n".join(f"  {json.dumps(result)}" for result in results)
@@ -101,7 +107,7 @@ def write_scorecard(out: Path, card: Scorecard) -> None:
 
 
 def read_scorecard(out: Path) -> Scorecard:
-    """The scorecard of a run's directory, with nothing that its claim does not allow.
+    """The scorecard of a run's directory, held against that run, with nothing that its claim does not allow.
 
     Raises InputError where there is none, StoreError where it cannot be read or is damaged.
     """
@@ -112,18 +118,19 @@ def read_scorecard(out: Path) -> Scorecard:
     with store_errors(path):
         raw = path.read_bytes()
     try:
-        return enforced(Scorecard.model_validate_json(raw))
+        card = Scorecard.model_validate_json(raw)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         said = f"is no scorecard: {where}: {first['msg']}" if where else f"is no scorecard: {first['msg']}"
         mend = "give the command of the run again, which writes it anew"
         raise StoreError(said, place=str(path), mend=mend) from None
+    return enforced(held_against(card, out))
 
 
 def tasks_of(card: Scorecard) -> tuple[str, ...]:
     """The ids of all that was submitted, by name."""
-    return tuple(sorted({result.instance_id for result in card.results}))
+    return tuple(sorted({*card.tasks, *(result.instance_id for result in card.results)}))
 
 
 def _with(claim: Claim, *, partial: bool) -> Claim:

@@ -10,26 +10,35 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
-
-from orchestrator.errors import InputError, StoreError
+from orchestrator.errors import InputError
 from orchestrator.external.artifacts import Artifacts, Attempt
 from orchestrator.external.cells import task_name
-from orchestrator.external.claims import claim_of
+from orchestrator.external.claims import claim_data, claim_of
 from orchestrator.external.command_agent import CommandAgent
 from orchestrator.external.container_agent import Cells, laid_beside
 from orchestrator.external.dry_run import fake_work
-from orchestrator.external.judging import HarnessRequest, Predicted, judge_cells, stored_verdicts, verdicts_of
+from orchestrator.external.judging import HarnessRequest, Predicted, judge_cells, verdicts_of
 from orchestrator.external.patches import NotApplied, lines_of, predictor
 from orchestrator.external.predictions import write_predictions
 from orchestrator.external.report import write_reports
 from orchestrator.external.results import Scorecard, TaskResult, Verdict
+from orchestrator.external.scorecard import enforced
 from orchestrator.external.tasks import ExternalTask
+from orchestrator.external.verdicts import of_attempt, stored_verdicts
 from orchestrator.external.work import Mode, Work
 from orchestrator.plan.task import Task, load_task
-from orchestrator.store.files import store_errors
 
 Progress = Callable[[str], None]
+
+NOT_APPLIED = "what the agent left does not apply to the tree that it was given"
+
+
+@dataclass(frozen=True)
+class _Made:
+    """The patch that was made of what an agent left; none, and why, where that could not be."""
+
+    patch: bytes
+    fault: str = ""
 
 
 @dataclass(frozen=True)
@@ -40,26 +49,39 @@ class StoredRun:
     metadata: dict[str, Any]
     tasks: tuple[ExternalTask, ...]
 
+    def require_work(self) -> None:
+        """Raises InputError where no attempt has ended, or all that is known of them is gone."""
+        if next(self._works(), None) is None:
+            mode = self.asked["mode"]
+            sweep = self.artifacts.results / str(self.metadata["run_id"])
+            place = sweep if mode == "cli" else self.artifacts.root / "agent_logs"
+            mend = "give the whole command of the run again, which runs what is missing"
+            raise InputError("holds no attempt that has ended: nothing is to be judged", place=str(place), mend=mend)
+
     def finish(self, harness: HarnessRequest | None, progress: Progress) -> Scorecard:
         """Gather the work, write predictions, have them judged where that is asked for, and report."""
         works = dict(self._works())
-        patches = dict(self._patches(works))
-        files = list(self._predictions(patches))
+        made = dict(self._made(works))
+        for attempt, it in made.items():
+            if it.fault:
+                progress(f"{attempt.instance_id} {attempt.condition} run {attempt.run}: {it.fault}")
+        files = list(self._predictions(made))
         verdicts: dict[Attempt, Verdict] = {}
         for file in files:
-            verdicts |= file.of(stored_verdicts(self.artifacts.harness(*file.which), file.patches))
+            known = file.of(stored_verdicts(self.artifacts.harness(*file.which), file.patches))
+            verdicts |= _on_attempts(known, made)
         # Before the harness, which may take hours: whatever ends it, what was made is told.
-        card = self._report(works, patches, verdicts)
+        card = self._report(works, made, verdicts)
         if harness is None:
             return card
         for file in files:
             tasks = tuple(task for task in self.tasks if task.instance_id in file.patches)
             work = self.artifacts.harness(*file.which)
-            found = verdicts_of(harness, self.artifacts, tasks, file, work, progress)
-            verdicts |= file.of(found)
+            found = file.of(verdicts_of(harness, self.artifacts, tasks, file, work, progress))
+            verdicts |= _on_attempts(found, made)
             if self.cells is not None:
-                judge_cells(self.cells, file.of(found))
-        return self._report(works, patches, verdicts)
+                judge_cells(self.cells, _on_attempts(found, made))
+        return self._report(works, made, verdicts)
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -108,42 +130,40 @@ class StoredRun:
                     ),
                 )
 
-    def _patches(self, works: Mapping[Attempt, Work]) -> Iterator[tuple[Attempt, bytes]]:
-        """The prediction of each, which is also written."""
+    def _made(self, works: Mapping[Attempt, Work]) -> Iterator[tuple[Attempt, _Made]]:
+        """The patch of each, which is also written."""
         for task in self.tasks:
             own = {
                 attempt: work for attempt, work in works.items() if attempt.instance_id == task.instance_id
             }
             if not own:
                 continue
-            for attempt, patch in self._of_task(task, own):
+            for attempt, made in self._of_task(task, own):
                 path = self.artifacts.patch(attempt)
-                if not path.exists() or path.read_bytes() != patch:
-                    self.artifacts.write(path, patch)
-                yield attempt, patch
+                if not path.exists() or self.artifacts.patch_of(attempt) != made.patch:
+                    self.artifacts.write(path, made.patch)
+                yield attempt, made
 
-    def _of_task(self, task: ExternalTask, works: Mapping[Attempt, Work]) -> Iterator[tuple[Attempt, bytes]]:
+    def _of_task(self, task: ExternalTask, works: Mapping[Attempt, Work]) -> Iterator[tuple[Attempt, _Made]]:
         if self.asked["mode"] == "dry_run":
-            yield from ((attempt, work.diff) for attempt, work in works.items())
+            yield from ((attempt, _Made(work.diff)) for attempt, work in works.items())
             return
         found: Task = load_task(self.artifacts.tasks, task_name(task))
         without = laid_beside(self.asked["agent"], found.workdir) if self.cells is not None else ()
-        with predictor(found.workdir, task.prior_patch) as made:
+        with predictor(found.workdir, task.prior_patch) as makes:
             for attempt, work in works.items():
                 try:
-                    yield attempt, made.prediction(work.diff, without)
+                    yield attempt, _Made(makes.prediction(work.diff, without))
                 except NotApplied as error:
-                    place = f"{attempt.instance_id} {attempt.condition} run {attempt.run}"
-                    thing = f"what the agent left does not apply to the tree that it was given: {error}"
-                    raise InputError(thing, place=place, mend="give another --out") from None
+                    yield attempt, _Made(b"", f"{NOT_APPLIED}: {error}")
 
-    def _predictions(self, patches: Mapping[Attempt, bytes]) -> Iterator[Predicted]:
+    def _predictions(self, made: Mapping[Attempt, _Made]) -> Iterator[Predicted]:
         """The files of predictions, which are written: one for each condition and run."""
         for condition in self.conditions:
             for run in range(1, self.runs + 1):
                 own = {
-                    attempt.instance_id: patch.decode()
-                    for attempt, patch in patches.items()
+                    attempt.instance_id: it.patch.decode()
+                    for attempt, it in made.items()
                     if (attempt.condition, attempt.run) == (condition, run)
                 }
                 if own:
@@ -154,11 +174,11 @@ class StoredRun:
     def _report(
         self,
         works: Mapping[Attempt, Work],
-        patches: Mapping[Attempt, bytes],
+        made: Mapping[Attempt, _Made],
         verdicts: Mapping[Attempt, Verdict],
     ) -> Scorecard:
         results = tuple(
-            self._result(attempt, work, patches[attempt], verdicts.get(attempt))
+            self._result(attempt, work, made[attempt], verdicts.get(attempt))
             for attempt, work in works.items()
         )
         weaknesses = list(self.cells.weaknesses()) if self.cells is not None else []
@@ -166,6 +186,8 @@ class StoredRun:
             weaknesses.append("isolation none: the agent ran on the machine itself")
         if lacking := sum(work.left_out for work in works.values()):
             weaknesses.append(f"{lacking} of {len(works)} patches lack a change that is too large for one")
+        if faults := sum(bool(it.fault) for it in made.values()):
+            weaknesses.append(f"of {faults} of {len(works)} attempts {NOT_APPLIED}")
         expected = len(self.tasks) * len(self.conditions) * self.runs
         card = Scorecard(
             run_id=self.metadata["run_id"],
@@ -174,11 +196,13 @@ class StoredRun:
             model=self.asked["model"],
             conditions=self.conditions,
             runs=self.runs,
+            tasks=tuple(task.instance_id for task in self.tasks),
             claim=claim_of(results, expected, weaknesses),
             results=results,
         )
+        card = enforced(card)
         write_reports(self.artifacts.root, card)
-        self.artifacts.note(self.metadata | {"claim": card.claim.model_dump(mode="json")} | self._isolation())
+        self.artifacts.note(self.metadata | {"claim": claim_data(card.claim)} | self._isolation())
         return card
 
     def _isolation(self) -> dict[str, Any]:
@@ -188,8 +212,8 @@ class StoredRun:
             return {"isolation": sorted(kinds)}
         return {"isolation": ["none"] if self.asked["mode"] == "command" else []}
 
-    def _result(self, attempt: Attempt, work: Work, patch: bytes, verdict: Verdict | None) -> TaskResult:
-        facts = self._facts(attempt)
+    def _result(self, attempt: Attempt, work: Work, made: _Made, verdict: Verdict | None) -> TaskResult:
+        facts = self.artifacts.prompt_facts(attempt.instance_id, attempt.condition)
         return TaskResult(
             instance_id=attempt.instance_id,
             condition=attempt.condition,
@@ -199,29 +223,16 @@ class StoredRun:
             prompt_tokens=facts.prompt_tokens,
             context_tokens=facts.context_tokens,
             carried=facts.carried,
-            patch_bytes=len(patch),
-            patch_lines=lines_of(patch),
+            patch_fault=made.fault,
+            patch_bytes=len(made.patch),
+            patch_lines=lines_of(made.patch),
             elapsed_s=work.elapsed_s,
             input_tokens=work.input_tokens,
             output_tokens=work.output_tokens,
             verdict=verdict,
         )
 
-    def _facts(self, attempt: Attempt) -> _Facts:
-        """What the prompt of an attempt carried. Raises StoreError where that is not there, or damaged."""
-        path = self.artifacts.prompt(attempt.instance_id, attempt.condition).with_suffix(".json")
-        with store_errors(path):
-            raw = path.read_bytes()
-        try:
-            return _Facts.model_validate_json(raw)
-        except ValidationError:
-            mend = "give the whole command of the run again, which writes it anew"
-            raise StoreError("is damaged", place=str(path), mend=mend) from None
 
-
-class _Facts(BaseModel):
-    """`prompts/<instance>/<condition>.json`."""
-
-    prompt_tokens: int
-    context_tokens: int
-    carried: dict[str, tuple[str, ...]]
+def _on_attempts(said: Mapping[Attempt, Verdict], made: Mapping[Attempt, _Made]) -> dict[Attempt, Verdict]:
+    """Verdicts on attempts, from those on their predictions."""
+    return {attempt: of_attempt(verdict, made[attempt].fault) for attempt, verdict in said.items() if attempt in made}

@@ -173,7 +173,6 @@ def needed(
     fewer than `MIN_TASKS` tasks do, however little varies.
     """
     from scipy.special import betaincinv
-    from scipy.stats import nbinom
 
     normal = NormalDist()
     reach = (normal.inv_cdf(1 - ALPHA / 2) + normal.inv_cdf(POWER)) ** 2
@@ -183,11 +182,22 @@ def needed(
     if not mean:
         return Needed(detectable, None, None)
     differing = min(1.0, abs(mean) / step) if step else 1.0
-    at_least = MIN_TASKS + int(nbinom.ppf(POWER, MIN_TASKS, differing))
+    at_least = MIN_TASKS + _most_misses(differing)
     more_tasks = max(at_least, math.ceil(reach * variance / mean**2))
     of_runs = min(variance, within or 0)
     left = mean**2 * tasks / reach - (variance - of_runs)
     return Needed(detectable, more_tasks, math.ceil(of_runs * runs / left) if left > 0 and of_runs else None)
+
+
+def _most_misses(share: float) -> int:
+    """How many tasks that do not differ come before the `MIN_TASKS`th that does, at most, with a chance of
+    `POWER`, where this share of tasks differs: a quantile of the negative binomial distribution.
+    """
+    # Not scipy.stats.nbinom.ppf, which is this: importing it takes a second.
+    from scipy.special import nbdtr, nbdtrik
+
+    misses = max(0, math.ceil(float(nbdtrik(POWER, MIN_TASKS, share))))
+    return misses - 1 if misses and nbdtr(misses - 1, MIN_TASKS, share) >= POWER else misses
 
 
 def spread(differences: Sequence[float]) -> float:

@@ -73,7 +73,7 @@ class Preflight:
 
         groups = [list(group) for _, group in groupby(sorted(self.pairs, key=where), key=where)]
         self.bench = handshake_bench(self.bench)
-        # Whatever a group raises is the store, the machine or cab itself: further handshakes would fail alike.
+        # What a group raises is the store, the machine or cab itself: further handshakes would fail alike.
         self._workers.run(groups, self.bench.concurrency)
 
     def _try(self, group: Sequence[Pair]) -> None:

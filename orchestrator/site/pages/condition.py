@@ -76,10 +76,13 @@ class Flipped:
 
 @dataclass(frozen=True)
 class Shown:
-    """One agent's conditions. `claim` is the run's own, "" where no scorecard says it; `part` the cells."""
+    """One agent's conditions. `claim` is the run's own, or why it is not known; "" where there is no run.
+    `part` are the cells; `apart`: the five outcomes are told, which cells alone do not tell apart.
+    """
 
     who: Agents
     claim: str
+    apart: bool
     part: entities.Part
     found: Conditions
     grid: entities.Grid
@@ -95,7 +98,8 @@ def pages(source: Source) -> Iterator[Page]:
         if any(cell.condition is not None for cell in cells):
             context = partial(_context, source, sweep_id, cells)
             digests = digest_of(*sorted(f"{cell.record_sha256} {cell.task}" for cell in cells))
-            given = (digests, _digest(_scorecard(source, sweep_id)))
+            _, claim = _beside(source, sweep_id, cells)
+            given = (digests, _digest(_scorecard(source, sweep_id)), claim)
             yield Page(links.condition_page(sweep_id), "condition.html", context, given)
 
 
@@ -110,16 +114,15 @@ def _digest(path: Path) -> str:
 
 def _context(source: Source, sweep_id: str, cells: Sequence[Cell]) -> dict[str, Any]:
     agents = by_agent(cells)
-    card = _card(_scorecard(source, sweep_id), cells) if len(agents) == 1 else None
+    card, claim = _beside(source, sweep_id, cells) if len(agents) == 1 else (None, "")
     shown = []
     for who, of_cells in agents.items():
         [part] = entities.parts(units_of([cell for cell in cells if agents_of(cell) == who]))
         if card is not None:
-            claim = claim_in_words(card.claim)
-            shown.append(_shown(source, who, claim, part, conditions_of(card), attempts_of(card)))
+            shown.append(_shown(source, who, claim, True, part, conditions_of(card), attempts_of(card)))
         else:
             found = of_conditions(of_cells, _names(source, sweep_id, of_cells))
-            shown.append(_shown(source, who, "", part, found, of_cells))
+            shown.append(_shown(source, who, claim, False, part, found, of_cells))
     return {
         "sweep_id": sweep_id,
         "parts": shown,
@@ -138,22 +141,29 @@ def _names(source: Source, sweep_id: str, attempts: Sequence[Attempt]) -> list[s
     return [*(name for name in asked if name in found), *sorted(found - {*asked})]
 
 
-def _card(path: Path, cells: Sequence[Cell]) -> Scorecard | None:
-    """The run's scorecard; None where there is none of these cells, or it cannot be read."""
+def _beside(source: Source, sweep_id: str, cells: Sequence[Cell]) -> tuple[Scorecard | None, str]:
+    """The scorecard of the run whose cells these are, held against it, and its claim in words; None and ""
+    where these cells are no run's, None and why where it cannot be read.
+    """
+    path = _scorecard(source, sweep_id)
     if not path.is_file():
-        return None
+        return None, ""
     try:
         card = read_scorecard(path.parent)
-    except CabError:
-        return None
+    except CabError as error:
+        # A page tells no directory of the machine that it was made on.
+        return None, f"no claim: {str(error).replace(f'{path.parent}/', '')}"
     known = {cell.cell_id for cell in cells}
-    return card if any(result.cell_id in known for result in card.results) else None
+    own = any(result.cell_id in known for result in card.results)
+    own = own or (card.run_id == sweep_id and bool(card.claim.doubts))
+    return (card, claim_in_words(card.claim)) if own else (None, "")
 
 
 def _shown(
     source: Source,
     who: Agents,
     claim: str,
+    apart: bool,
     part: entities.Part,
     found: Conditions,
     attempts: Sequence[Attempt],
@@ -176,7 +186,7 @@ def _shown(
         for task in ordered
     )
     flips = {(pair.a, pair.b): _flipped(pair, tasks, boxes) for pair in found.pairs}
-    return Shown(who, claim, part, found, entities.Grid(columns, rows), flips)
+    return Shown(who, claim, apart, part, found, entities.Grid(columns, rows), flips)
 
 
 def _flipped(pair: Pair, tasks: Mapping[str, entities.Head], boxes: _Boxes) -> tuple[Flipped, ...]:

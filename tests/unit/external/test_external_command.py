@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import getpass
 import json
+import shutil
 import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
-from external_samples import HISTORY, git, row, task, tasks_file, tree
+from external_samples import HISTORY, git, row, tasks_file, tree
+from run_samples import CONDITIONS, MEND, FakeHarness, request, said
 
 from orchestrator.cli import cab
 from orchestrator.errors import CabError, InputError, StoreError
-from orchestrator.external import judging
-from orchestrator.external.harness_env import Harness
 from orchestrator.external.harness_reports import TIMED_OUT
-from orchestrator.external.judging import HarnessRequest, verification_of
+from orchestrator.external.judging import verification_of
 from orchestrator.external.results import Verdict
-from orchestrator.external.runner import CommandAsked, RunRequest, evaluate, run
+from orchestrator.external.runner import CommandAsked, evaluate, run
 
-CONDITIONS = ("transcript_replay", "stateplane")
-MEND = "import pathlib; p = pathlib.Path('calc.py'); p.write_text(p.read_text().replace('//', '/'))"
+from orchestrator.external.scorecard import conditions_of, read_scorecard
 
 
 def call(*words: str) -> int:
@@ -46,23 +45,6 @@ def files(root: Path) -> dict[str, bytes]:
 @pytest.fixture
 def rows(tmp_path: Path) -> str:
     return str(tasks_file(tmp_path / "rows.json", row(history=HISTORY), row("lab__calc-2")))
-
-
-def request(tmp_path: Path, script: str = MEND, **changes: Any) -> RunRequest:
-    found = task(tree(tmp_path / "repo"), history=HISTORY)
-    fields: dict[str, Any] = {
-        "out": tmp_path / "out",
-        "benchmark": "swebench",
-        "source": {"file": True},
-        "tasks": (found,),
-        "conditions": CONDITIONS,
-        "agent": CommandAsked(("python3", "-c", script), 30.0),
-    }
-    return RunRequest(**(fields | changes))
-
-
-def said(_: str) -> None:
-    """Progress that nobody watches."""
 
 
 def test_a_dry_run_writes_all_artifacts_and_claims_nothing(tmp_path: Path, rows: str) -> None:
@@ -95,8 +77,8 @@ def test_a_made_up_patch_fits_a_repository(tmp_path: Path, rows: str) -> None:
 
 def test_no_artifact_names_this_machine(tmp_path: Path) -> None:
     key = "sk-a1B2c3D4e5F6g7H8"
-    script = f"import pathlib; pathlib.Path('new.txt').write_text('x')  # {tmp_path} --log={tmp_path}/it {key}"
-    command = CommandAsked(("/usr/bin/env", "python3", "-c", script), 30.0)
+    script = f"printf x > new.txt  # {tmp_path} --log={tmp_path}/it {key}"
+    command = CommandAsked(("/usr/bin/env", "sh", "-c", script), 30.0)
     run(request(tmp_path, agent=command, source={"file": True}), said)
     ours = {name: text for name, text in files(tmp_path / "out").items() if not name.startswith("worktrees/")}
     metadata = json.loads(ours["metadata.json"])
@@ -148,14 +130,14 @@ def test_a_command_makes_patches_and_the_claim_says_so(tmp_path: Path) -> None:
 
 
 def test_a_change_that_no_patch_holds_is_told_by_the_claim(tmp_path: Path) -> None:
-    script = f"{MEND}; open('large.bin', 'wb').write(bytes(5 << 20))"
+    script = f"{MEND}; head -c {5 << 20} /dev/zero > large.bin"
     card, _ = run(request(tmp_path, script), said)
     assert "2 of 2 patches lack a change that is too large for one" in card.claim.reasons
     assert {result.patch_lines for result in card.results} == {2}
 
 
 def test_a_run_that_was_killed_goes_on_with_what_is_missing(tmp_path: Path) -> None:
-    script = f"{MEND}; open({str(tmp_path / 'times')!r}, 'a').write('x')"
+    script = f"{MEND}; printf x >> '{tmp_path}/times'"
     asked = request(tmp_path, script)
     whole, _ = run(asked, said)
     # As if it had been killed after the first attempt: the second has no record, reports are old or torn.
@@ -166,27 +148,6 @@ def test_a_run_that_was_killed_goes_on_with_what_is_missing(tmp_path: Path) -> N
     assert (tmp_path / "times").read_text() == "xxx"
     assert [it.patch_bytes for it in again.results] == [it.patch_bytes for it in whole.results]
     assert (tmp_path / "out" / "predictions" / "stateplane.run1.jsonl").is_file()
-
-
-class FakeHarness:
-    """Says `outcomes` by condition, and keeps what it was asked."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, **outcomes: str) -> None:
-        self.outcomes, self.asked = outcomes, list[str]()
-        monkeypatch.setattr(judging, "evaluate", self.evaluate)
-        monkeypatch.setattr(judging, "ensure_images", lambda *_: None)
-        monkeypatch.setattr(judging, "require_gradable", lambda *_: None)
-
-    def evaluate(self, tasks: Any, predictions: Path, *, condition: str, **_: Any) -> dict[str, Verdict]:
-        self.asked.append(condition)
-        outcome: Any = self.outcomes[condition]
-        assert predictions.is_file()
-        tests = (("test_mean", outcome == "resolved"),)
-        return {it.instance_id: Verdict(outcome=outcome, fail_to_pass=tests) for it in tasks}
-
-    @property
-    def request(self) -> HarnessRequest:
-        return HarnessRequest(lambda: Harness(Path("python"), "5.0.2", "5"))
 
 
 def test_verdicts_are_what_raises_the_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,6 +174,53 @@ def test_a_verdict_on_another_patch_counts_for_nothing(
     card, _ = run(asked, said)
     assert (card.claim.level, card.claim.partial) == ("harness_evaluated", True)
     assert [result.verdict is None for result in card.results] == [False, True]
+
+
+def test_what_does_not_apply_is_an_error_of_its_attempt_and_the_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = request(tmp_path)
+    run(asked, said)
+    diff = tmp_path / "out" / "agent_logs" / "lab__calc-1" / "stateplane" / "run1.diff"
+    diff.write_text(diff.read_text().replace("-    return sum", "-    return some"))
+    heard: list[str] = []
+    card, _ = run(asked, heard.append)
+    [whole, broken] = card.results
+    fault = "what the agent left does not apply to the tree that it was given: patch failed: calc.py:1"
+    assert (whole.patch_fault, whole.verdict) == ("", None)
+    assert (broken.patch_fault, broken.patch_bytes, broken.verdict) == (fault, 0, None)
+    assert f"lab__calc-1 stateplane run 1: {fault}" in heard
+    assert "of 1 of 2 attempts what the agent left does not apply to the tree that it was given" in (
+        card.claim.reasons
+    )
+
+    # The harness is given an empty patch for it, and what that is called is an error.
+    fake = FakeHarness(monkeypatch, transcript_replay="resolved", stateplane="empty_patch")
+    judged = evaluate(tmp_path / "out", fake.request, said)
+    assert (judged.claim.level, judged.claim.partial) == ("harness_evaluated", False)
+    assert [it.verdict.outcome for it in judged.results if it.verdict] == ["resolved", "error"]
+    assert judged.results[1].verdict == Verdict(outcome="error", reason=fault, applied=False)
+    assert [it.resolved.value for it in conditions_of(judged).conditions] == [1.0, 0.0]
+    assert fault in (tmp_path / "out" / "report.csv").read_text().splitlines()[2]
+    assert run(asked, said)[0] == judged
+    assert read_scorecard(tmp_path / "out") == judged
+
+
+def test_a_run_whose_work_is_gone_is_not_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakeHarness(monkeypatch, transcript_replay="resolved", stateplane="resolved")
+    asked = request(tmp_path)
+    run(asked, said)
+    before = (tmp_path / "out" / "scorecard.json").read_bytes()
+    shutil.rmtree(tmp_path / "out" / "agent_logs")
+    with pytest.raises(InputError, match=r"agent_logs: holds no attempt that has ended: .*give the whole command"):
+        evaluate(tmp_path / "out", fake.request, said)
+    metadata = tmp_path / "out" / "metadata.json"
+    metadata.write_text(metadata.read_text().replace('"mode": "command"', '"mode": "cli"'))
+    sweep = json.loads(metadata.read_text())["run_id"]
+    with pytest.raises(InputError, match=f"results/{sweep}: holds no attempt that has ended"):
+        evaluate(tmp_path / "out", fake.request, said)
+    assert (tmp_path / "out" / "scorecard.json").read_bytes() == before
+    assert fake.asked == []
 
 
 def test_what_the_harness_left_open_is_partial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,10 +15,16 @@ from click.testing import CliRunner
 from orchestrator.cli import cab
 from orchestrator.errors import InputError, StoreError
 from orchestrator.external import report, scorecard
-from orchestrator.external.results import ClaimLevel, Scorecard
+from orchestrator.external.results import ClaimLevel, Scorecard, Verdict
 
 FULL = dict(zip(CONDITIONS, (["+--+-0e-"], ["+--++-e-"], ["++++++e+"]), strict=True))
 BELOW: tuple[ClaimLevel, ...] = ("dry_run_pipeline_only", "patch_generation_only")
+
+
+def alone(of: Scorecard) -> Scorecard:
+    """The card as it is read where no run is beside it."""
+    reasons = (*of.claim.reasons, "taken as it stands: no run is beside it")
+    return of.model_copy(update={"claim": of.claim.model_copy(update={"reasons": reasons})})
 
 
 def everything(of: Scorecard, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
@@ -95,6 +101,14 @@ def test_a_result_that_is_not_there_makes_a_run_partial() -> None:
     assert not scorecard.enforced(whole).claim.partial
 
 
+def test_a_task_that_was_to_be_run_and_has_no_result_is_submitted() -> None:
+    whole = card(FULL, tasks=("org__repo-1", "org__repo-9"))
+    assert scorecard.tasks_of(whole)[-1] == "org__repo-9"
+    found = scorecard.conditions_of(whole)
+    assert found.withheld == "partial: 3 of 27 results have no verdict"
+    assert {(it.submitted, it.tasks) for it in found.conditions} == {(9, 9)}
+
+
 def test_a_run_that_calls_itself_partial_is_believed() -> None:
     assert scorecard.conditions_of(card(FULL, partial=True)).withheld is not None
     assert no_rate(report.as_data(card(FULL, partial=True)))
@@ -131,6 +145,81 @@ def test_a_dry_run_compares_prompts_and_nothing_that_an_agent_did() -> None:
     assert set(patches["conditions"][0]["means"]) == {"prompt_tokens", "patch_bytes", "elapsed_s"}
 
 
+MANY = ("transcript_replay", *(f"stateplane-no_{group}" for group in ("constraints", "decisions", "risks")))
+"""Of the last two all tasks resolve, of the first two none."""
+
+
+def many(**given: Any) -> Scorecard:
+    halves = ["-" * 8, "-" * 8, "+" * 8, "+" * 8]
+    found = card({**FULL, "stateplane": ["+" * 8]})
+    template = found.results[0]
+    results = [
+        template.model_copy(
+            update={
+                "instance_id": f"org__repo-{number}",
+                "condition": name,
+                "verdict": Verdict.model_validate({"outcome": MARKS[mark]}),
+            }
+        )
+        for name, marks in zip(MANY, halves, strict=True)
+        for number, mark in enumerate(marks, start=1)
+    ]
+    return found.model_copy(update={"conditions": MANY, "results": tuple(results), **given})
+
+
+def test_of_many_conditions_those_beside_the_first_and_those_that_differ_are_in_full() -> None:
+    made = report.as_markdown(many())
+    full, table = made.split("## Resolved, every two conditions")[0], made.split("## Resolved, every two")[1]
+    beside = [line.split("|")[1].strip().replace("\\", "") for line in full.splitlines() if " beside " in line and "|" in line]
+    a, b, c, d = MANY
+    assert beside[1:] == [f"{it} beside {a}" for it in (b, c, d)] + [f"{it} beside {b}" for it in (c, d)]
+    cells = [[it.strip() for it in line.split("|")[2:-1]] for line in table.splitlines() if line.startswith("| ")]
+    assert cells[:6] == [
+        ["1", "2", "3"],
+        ["---:", "---:", "---:"],
+        ["", "", ""],
+        ["0/8/0", "", ""],
+        ["8/0/0\\*", "8/0/0\\*", ""],
+        ["8/0/0\\*", "8/0/0\\*", "0/8/0"],
+    ]
+    assert "not here: 15 differences that cannot be told from none, and 1 more pair: --all, --json" in made
+    whole = report.as_markdown(many(), every=True)
+    assert f"{d} beside {c}".replace("_", "\\_") in whole
+    assert "not here: " not in whole
+    assert len(report.as_data(many())["pairs"]) == 6
+
+
+def test_each_result_is_told_with_what_the_harness_said_in_every_form(capsys: pytest.CaptureFixture[str]) -> None:
+    made = everything(card(FULL), capsys)
+    results = json.loads(made["json"])["results"]
+    assert [it["outcome"] for it in results[:8]] == [MARKS[mark] for mark in "+--+-0e-"]
+    assert results[5]["instance_id"] == "org__repo-6"
+    lines = [line.split() for line in made[""].splitlines() if line.lstrip().startswith("org__repo-")]
+    assert ["org__repo-6", "empty", "✗", "✓"] in lines
+    assert ["org__repo-7", "error", "error", "error"] in lines
+    below = report.as_data(card(FULL, level="patch_generation_only"))["results"]
+    assert {it["outcome"] for it in below} == {None}
+
+
+def test_of_many_tasks_a_terminal_shows_those_that_differ(capsys: pytest.CaptureFixture[str]) -> None:
+    wide = card({"compact_summary": ["+" * 40], "stateplane": ["+" * 37 + "--0"]})
+    report.print_card(wide)
+    shown = capsys.readouterr().out
+    tasks = [line.split()[0] for line in shown.splitlines() if line.lstrip().startswith("org__repo-")]
+    assert tasks == ["org__repo-38", "org__repo-39", "org__repo-40"]
+    assert "40 tasks, of which 3 came out differently and 3 are here" in shown
+    report.print_card(wide, every=True)
+    shown = capsys.readouterr().out
+    assert len([line for line in shown.splitlines() if line.lstrip().startswith("org__repo-")]) == 40
+
+
+def test_many_conditions_are_numbers_over_the_tasks_of_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    report.print_card(many())
+    shown = capsys.readouterr().out
+    assert "1 transcript_replay, 2 stateplane-no_constraints, 3 stateplane-no_decisions" in shown
+    assert ["org__repo-8", "✗", "✗", "✓", "✓"] in [line.split() for line in shown.splitlines()]
+
+
 def test_flips_of_several_runs_tell_how_many() -> None:
     made = report.as_markdown(card({"compact_summary": ["+-", "+-"], "stateplane": ["++", "+-"]}))
     assert "org\\_\\_repo-2 (1/2 for 0/2)" in made
@@ -148,7 +237,7 @@ def test_csv_has_a_row_for_each_result_and_its_claim() -> None:
 
 def test_files_are_written_and_read_again(tmp_path: Path) -> None:
     report.write_reports(tmp_path, card(FULL))
-    assert scorecard.read_scorecard(tmp_path) == card(FULL)
+    assert scorecard.read_scorecard(tmp_path) == alone(card(FULL))
     first = (tmp_path / "scorecard.json").read_text("utf-8").splitlines()
     assert "harness_evaluated" in first[2]
     assert (tmp_path / "report.md").read_text("utf-8") == report.as_markdown(card(FULL))
@@ -191,10 +280,11 @@ def test_the_command_prints_what_is_stored_in_one_form(tmp_path: Path) -> None:
         return done.stdout
 
     report.write_reports(tmp_path, card(FULL))
+    read = alone(card(FULL))
     assert called().startswith("claim: harness_evaluated – ")
-    assert called("--markdown") == (tmp_path / "report.md").read_text("utf-8")
+    assert called("--markdown") == report.as_markdown(read)
     assert called("--csv") == (tmp_path / "report.csv").read_text("utf-8")
-    assert json.loads(called("--json")) == json.loads(json.dumps(report.as_data(card(FULL))))
+    assert json.loads(called("--json")) == json.loads(json.dumps(report.as_data(read)))
     with pytest.raises(InputError, match="three ways to print"):
         called("--json", "--csv")
 

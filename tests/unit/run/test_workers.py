@@ -72,7 +72,7 @@ def test_a_reason_to_stop_that_a_job_tells_lets_it_end() -> None:
         done.append(job)
 
     workers = Workers(do, "test")
-    with pytest.raises(ValueError, match="told$"):
+    with pytest.raises(ValueError, match=r"told$"):
         workers.run(range(3), 1)
     assert done == [0]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from html import unescape
@@ -150,6 +151,40 @@ def test_a_changed_scorecard_makes_the_page_again(tmp_path: Path) -> None:
     told = (tmp_path / "scorecard.json").read_text("utf-8")
     (tmp_path / "scorecard.json").write_text(told.replace('"resolved"', '"incomplete"', 1), "utf-8")
     assert "partial: 1 of 24 results" in page(tmp_path)
+
+
+def test_a_scorecard_that_does_not_agree_with_its_run_gives_no_rate(tmp_path: Path) -> None:
+    before = page(run_of(tmp_path, MARKS, "harness_evaluated"))
+    assert "What every two resolved" in before
+    asked = {
+        "benchmark": "swebench",
+        "source": {"file": True},
+        "conditions": [*MARKS],
+        "runs": 1,
+        "mode": "cli",
+    }
+    asked |= {
+        "tasks": {f"org__repo-{number}": "" for number in range(1, 9)},
+        "agent": "codex",
+        "model": "v/one",
+    }
+    (tmp_path / "metadata.json").write_text(json.dumps({"v": 1, "run_id": SWEEP, "asked": asked}))
+    text = unescape(page(tmp_path))
+    assert (
+        "IN DOUBT – the scorecard does not agree with the run beside it: the run beside it cannot be read"
+        in text
+    )
+    assert "No resolved rate:</strong> the scorecard does not agree with the run beside it." in text
+    assert "What every two resolved" not in text
+    assert str(tmp_path) not in text
+
+
+def test_a_scorecard_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    run_of(tmp_path, MARKS)
+    (tmp_path / "scorecard.json").write_text("{")
+    text = unescape(page(tmp_path))
+    assert "No claim: scorecard.json: is no scorecard" in text
+    assert str(tmp_path) not in text
 
 
 def test_the_page_of_the_sweep_leads_there_and_one_without_conditions_has_none(tmp_path: Path) -> None:
