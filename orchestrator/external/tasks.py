@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -145,6 +146,8 @@ def load_dataset(name: str, split: str, ids: Collection[str] | None = None) -> t
     """
     if name.endswith((".json", ".jsonl")):
         raise InputError("is a file of rows", place=name, mend="give it with --tasks-json")
+    if name.endswith(".parquet"):
+        raise InputError("is a file of a data set", place=name, mend="give the data set's directory")
     try:
         import datasets
     except ImportError:
@@ -155,7 +158,7 @@ def load_dataset(name: str, split: str, ids: Collection[str] | None = None) -> t
         ) from None
     try:
         found = datasets.load_dataset(name, split=split)
-        rows = [dict(row) for row in found]
+        rows = [_of_dataset(row) for row in found]
     except Exception as error:  # of a hub, its client, file formats: no common ancestor
         said = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
         raise EnvironmentFault(
@@ -166,6 +169,30 @@ def load_dataset(name: str, split: str, ids: Collection[str] | None = None) -> t
     place = f"{name}/{split}"
     tasks = [task_of(row, place_of(f"{place}[{number}]", row)) for number, row in enumerate(rows)]
     return chosen(tasks, ids, place)
+
+
+def _of_dataset(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of a data set as files have it. There all events have the same fields, and null is what one lacks."""
+    found: dict[str, Any] = _as_json(dict(row))
+    found = {key: value for key, value in found.items() if value is not None or key not in OWN_KEYS}
+    if isinstance(events := found.get("history"), list):
+        found["history"] = [_without_nulls(event) for event in events]
+    return found
+
+
+def _without_nulls(event: Any) -> Any:
+    if not isinstance(event, dict):
+        return event
+    return {key: value for key, value in event.items() if value is not None}
+
+
+def _as_json(value: Any) -> Any:
+    """With times, which data sets have types for, as the texts that files of rows have."""
+    if isinstance(value, dict):
+        return {key: _as_json(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_as_json(one) for one in value]
+    return value.isoformat() if isinstance(value, date) else value
 
 
 def load_ids(path: Path) -> tuple[str, ...]:

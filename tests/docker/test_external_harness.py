@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -103,16 +104,7 @@ def test_the_other_gold_patches_resolve_also_after_an_interrupt(harness: Harness
     """
     rest = [instance for instance in IDS if instance != GOOD]
     gold = {instance: patch(instance, "gold") for instance in rest}
-    program = f"""
-import signal, sys
-from pathlib import Path
-signal.signal(signal.SIGINT, signal.default_int_handler)
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-from test_external_harness import run
-from orchestrator.external.harness_env import harness_python
-run(Path({str(tmp_path)!r}), "gold", {gold!r}, harness_python())
-"""
-    interrupted = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL)
+    interrupted = runner(tmp_path, gold)
     logs = tmp_path / "harness"
     while not list(logs.rglob("report.json")) and interrupted.poll() is None:
         time.sleep(0.2)
@@ -129,6 +121,48 @@ run(Path({str(tmp_path)!r}), "gold", {gold!r}, harness_python())
     assert found[GOOD].outcome == "incomplete"
     assert {path: path.stat().st_mtime_ns for path in times} == times
     assert containers(tmp_path.name) == []
+
+
+def test_a_runner_and_a_harness_that_are_killed_lose_nothing_and_leave_nothing(
+    harness: Harness, tmp_path: Path
+) -> None:
+    """Neither can clean up. The same call removes what they left, keeps what was judged and asks for the rest;
+    what their logs tell of this machine is taken out.
+    """
+    gold = {instance: patch(instance, "gold") for instance in (GOOD, EMPTY, WRONG)}
+    killed = runner(tmp_path, gold)
+    while not (judged := list(tmp_path.rglob("report.json"))) and killed.poll() is None:
+        time.sleep(0.1)
+    [of_harness] = Path(f"/proc/{killed.pid}/task/{killed.pid}/children").read_text().split()
+    for pid in (killed.pid, int(of_harness)):
+        os.kill(pid, signal.SIGKILL)
+    killed.wait(10)
+    times = {path: path.stat().st_mtime_ns for path in judged}
+    left = containers(tmp_path.name)
+
+    found = run(tmp_path, "gold", gold, harness)
+
+    assert left, "nothing was under way"
+    assert [found[instance].outcome for instance in gold] == ["resolved"] * len(gold)
+    assert {path: path.stat().st_mtime_ns for path in times} == times
+    assert containers(tmp_path.name) == []
+    outputs = [path.read_text() for path in tmp_path.rglob("output.log")]
+    assert len(outputs) == 2
+    assert not [text for text in outputs if str(tmp_path) in text]
+
+
+def runner(directory: Path, gold: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Another process that has the harness judge these patches."""
+    program = f"""
+import signal, sys
+from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from test_external_harness import run
+from orchestrator.external.harness_env import harness_python
+run(Path({str(directory)!r}), "gold", {gold!r}, harness_python())
+"""
+    return subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL)
 
 
 def containers(of: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -179,6 +180,23 @@ class TestDataSets:
         [task] = load_dataset("lite", "dev")
         assert (task.instance_id, asked) == ("labelco__tinymath-1", [("lite", "dev")])
 
+    def test_a_row_comes_to_the_same_as_from_a_file(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """A data set has times, and one type of event for all: what an event lacks is null."""
+        fields = dict.fromkeys(name for event in ROW["history"] for name in event) | {"hard": None}
+        events = [fields | event for event in ROW["history"]]
+        made = datetime(2023, 3, 3, 18, 54, 20)
+        package = ModuleType("datasets")
+        package.load_dataset = lambda *_, **__: [
+            {**ROW, "history": events, "needs": None, "wrong_patch": None, "made": [{"at": made}]}
+        ]
+        monkeypatch.setitem(sys.modules, "datasets", package)
+        [task] = load_dataset("directory", "test")
+        row = {**ROW, "made": [{"at": "2023-03-03T18:54:20"}]}
+        [same] = load_tasks_json(written(tmp_path / "tasks.json", row))
+        assert (task.row, task.own, task.digest) == (same.row, same.own, same.digest)
+
     def test_a_hub_that_does_not_answer_is_one_line(self, monkeypatch: pytest.MonkeyPatch) -> None:
         package = ModuleType("datasets")
 
@@ -193,6 +211,8 @@ class TestDataSets:
     def test_a_file_is_for_tasks_json(self) -> None:
         with pytest.raises(InputError, match="--tasks-json"):
             load_dataset("rows.jsonl", "test")
+        with pytest.raises(InputError, match="give the data set's directory"):
+            load_dataset("data/test-00000-of-00001.parquet", "test")
 
 
 JSON = st.recursive(
