@@ -31,12 +31,20 @@ def claim_of(results: Sequence[TaskResult], expected: int, weaknesses: Sequence[
         result for result in results if result.verdict is None or result.verdict.outcome == "incomplete"
     ]
     if len(said_nothing) == len(results):
-        return Claim(
-            level="patch_generation_only", reasons=("the harness has said nothing of any patch", *reasons)
-        )
+        nothing = f"the harness has said nothing of any patch{_why(said_nothing)}"
+        return Claim(level="patch_generation_only", reasons=(nothing, *reasons))
     if said_nothing:
-        reasons.append(f"the harness has said nothing of {len(said_nothing)} of {len(results)} patches")
+        of = f"{len(said_nothing)} of {len(results)} patches"
+        reasons.append(f"the harness has said nothing of {of}{_why(said_nothing)}")
     return Claim(level="harness_evaluated", partial=bool(missing or said_nothing), reasons=tuple(reasons))
+
+
+def _why(unjudged: Sequence[TaskResult]) -> str:
+    """What is known of why, for the first, and whether there are other reasons."""
+    reasons = list(dict.fromkeys(it.verdict.reason for it in unjudged if it.verdict and it.verdict.reason))
+    if not reasons:
+        return ""
+    return f": {reasons[0]}" + (f" ({len(reasons) - 1} more: see verdicts.json)" if len(reasons) > 1 else "")
 
 
 def claim_data(claim: Claim) -> dict[str, Any]:

@@ -10,14 +10,11 @@ from pathlib import Path
 
 from orchestrator.external.artifacts import Artifacts, Attempt
 from orchestrator.external.container_agent import Cells
-from orchestrator.external.harness import evaluate, metadata
 from orchestrator.external.harness_env import Harness, require_gradable
 from orchestrator.external.harness_reports import TIMED_OUT
-from orchestrator.external.images import ensure_images
 from orchestrator.external.results import Verdict
 from orchestrator.external.tasks import ExternalTask
 from orchestrator.external.verdicts import VERDICTS, verdicts_bytes
-from orchestrator.run.rescore import judged
 from scorers.evidence import TestResult, Verification
 
 @dataclass(frozen=True)
@@ -65,6 +62,10 @@ def verdicts_of(
     """Have the harness judge a file of predictions, in images that are built first where they are carried
     tasks'. Raises EnvironmentFault where it does not come to an end.
     """
+    # Imported here: most calls judge nothing, and the engine's client and the scorers take their time.
+    from orchestrator.external.harness import evaluate, metadata
+    from orchestrator.external.images import ensure_images
+
     harness = request.find()
     ensure_images(tasks, work.parent / "images", progress)
 
@@ -105,6 +106,8 @@ def judge_cells(cells: Cells, verdicts: Mapping[Attempt, Verdict]) -> None:
     }
     if not told:
         return
+    from orchestrator.run.rescore import judged
+
     with cells.store as store:
         store.open()
         for attempt, verdict in told.items():

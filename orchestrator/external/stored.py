@@ -139,9 +139,7 @@ class StoredRun:
             if not own:
                 continue
             for attempt, made in self._of_task(task, own):
-                path = self.artifacts.patch(attempt)
-                if not path.exists() or self.artifacts.patch_of(attempt) != made.patch:
-                    self.artifacts.write(path, made.patch)
+                self.artifacts.write(self.artifacts.patch(attempt), made.patch)
                 yield attempt, made
 
     def _of_task(self, task: ExternalTask, works: Mapping[Attempt, Work]) -> Iterator[tuple[Attempt, _Made]]:

@@ -98,57 +98,55 @@ def test_no_patch_a_strange_one_and_one_that_hangs_are_told_apart(graded: dict[s
     assert graded[HANGS] == Verdict(outcome="error", reason=TIMED_OUT, applied=True)
 
 
-def test_the_other_gold_patches_resolve_also_after_an_interrupt(harness: Harness, tmp_path: Path) -> None:
-    """The runner is interrupted once something is judged, and leaves no container. The same call again asks
-    only for the rest.
+def test_the_other_gold_patches_resolve_also_after_a_kill_and_an_interrupt(
+    harness: Harness, tmp_path: Path
+) -> None:
+    """The runner is killed together with its harness once something is judged, and neither can clean up; the
+    next one is interrupted. The same call again keeps what was judged, asks for the rest, and leaves no
+    container and no path of this machine in the harness's output.
     """
     rest = [instance for instance in IDS if instance != GOOD]
     gold = {instance: patch(instance, "gold") for instance in rest}
+    killed = runner(tmp_path, gold)
+    first = judged_beyond({}, tmp_path, killed)
+    [of_harness] = Path(f"/proc/{killed.pid}/task/{killed.pid}/children").read_text().split()
+    for pid in (killed.pid, int(of_harness)):
+        os.kill(pid, signal.SIGKILL)
+    killed.wait(10)
+    assert containers(tmp_path.name), "nothing was under way"
+
     interrupted = runner(tmp_path, gold)
-    logs = tmp_path / "harness"
-    while not list(logs.rglob("report.json")) and interrupted.poll() is None:
-        time.sleep(0.2)
+    judged_beyond(first, tmp_path, interrupted)
     interrupted.send_signal(signal.SIGINT)
     interrupted.wait(120)
     assert containers(tmp_path.name) == []
-    judged = list(logs.rglob("report.json"))
-    assert 0 < len(judged) < len(rest)
-    times = {path: path.stat().st_mtime_ns for path in judged}
+    judged = reports(tmp_path)
+    assert 1 < len(judged) < len(rest)
+    assert first.items() <= judged.items()
 
     found = run(tmp_path, "gold", gold, harness)
 
     assert [found[instance].outcome for instance in rest] == ["resolved"] * len(rest)
     assert found[GOOD].outcome == "incomplete"
-    assert {path: path.stat().st_mtime_ns for path in times} == times
-    assert containers(tmp_path.name) == []
-
-
-def test_a_runner_and_a_harness_that_are_killed_lose_nothing_and_leave_nothing(
-    harness: Harness, tmp_path: Path
-) -> None:
-    """Neither can clean up. The same call removes what they left, keeps what was judged and asks for the rest;
-    what their logs tell of this machine is taken out.
-    """
-    gold = {instance: patch(instance, "gold") for instance in (GOOD, EMPTY, WRONG)}
-    killed = runner(tmp_path, gold)
-    while not (judged := list(tmp_path.rglob("report.json"))) and killed.poll() is None:
-        time.sleep(0.1)
-    [of_harness] = Path(f"/proc/{killed.pid}/task/{killed.pid}/children").read_text().split()
-    for pid in (killed.pid, int(of_harness)):
-        os.kill(pid, signal.SIGKILL)
-    killed.wait(10)
-    times = {path: path.stat().st_mtime_ns for path in judged}
-    left = containers(tmp_path.name)
-
-    found = run(tmp_path, "gold", gold, harness)
-
-    assert left, "nothing was under way"
-    assert [found[instance].outcome for instance in gold] == ["resolved"] * len(gold)
-    assert {path: path.stat().st_mtime_ns for path in times} == times
+    assert judged.items() <= reports(tmp_path).items()
     assert containers(tmp_path.name) == []
     outputs = [path.read_text() for path in tmp_path.rglob("output.log")]
-    assert len(outputs) == 2
+    assert len(outputs) == 3
     assert not [text for text in outputs if str(tmp_path) in text]
+
+
+def reports(directory: Path) -> dict[Path, int]:
+    """When each instance was judged, by its report."""
+    return {path: path.stat().st_mtime_ns for path in directory.rglob("report.json")}
+
+
+def judged_beyond(
+    known: Mapping[Path, int], directory: Path, process: subprocess.Popen[bytes]
+) -> dict[Path, int]:
+    """All that is judged as soon as that is more than what was."""
+    while len(found := reports(directory)) <= len(known) and process.poll() is None:
+        time.sleep(0.1)
+    return found
 
 
 def runner(directory: Path, gold: Mapping[str, str]) -> subprocess.Popen[bytes]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from external_samples import HISTORY, task, tree
 
-from orchestrator.external import judging
+from orchestrator.external import harness, images, judging
 from orchestrator.external.harness_env import Harness
 from orchestrator.external.judging import HarnessRequest
 from orchestrator.external.results import Verdict
@@ -40,8 +40,8 @@ class FakeHarness:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **outcomes: str) -> None:
         self.outcomes, self.asked = outcomes, list[str]()
-        monkeypatch.setattr(judging, "evaluate", self.evaluate)
-        monkeypatch.setattr(judging, "ensure_images", lambda *_: None)
+        monkeypatch.setattr(harness, "evaluate", self.evaluate)
+        monkeypatch.setattr(images, "ensure_images", lambda *_: None)
         monkeypatch.setattr(judging, "require_gradable", lambda *_: None)
 
     def evaluate(self, tasks: Any, predictions: Path, *, condition: str, **_: Any) -> dict[str, Verdict]:

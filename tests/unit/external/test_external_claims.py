@@ -54,3 +54,19 @@ def test_it_says_why_no_more_is_claimed() -> None:
     )
     assert claim_of([result("resolved")], 1, weak).reasons == tuple(weak)
     assert claim_of([result("resolved")], 1).reasons == ()
+
+
+def test_it_says_why_the_harness_said_nothing() -> None:
+    def left(reason: str) -> TaskResult:
+        return result(verdict=Verdict(outcome="incomplete", reason=reason))
+
+    ended = "the harness ended with 1 and wrote no verdict: no network"
+    assert claim_of([left(ended), left(ended)], 2).reasons[0] == (
+        f"the harness has said nothing of any patch: {ended}"
+    )
+    assert claim_of([left(ended), left("another"), result("resolved")], 3).reasons == (
+        f"the harness has said nothing of 2 of 3 patches: {ended} (1 more: see verdicts.json)",
+    )
+    assert claim_of([left(""), result("resolved")], 2).reasons == (
+        "the harness has said nothing of 1 of 2 patches",
+    )

@@ -182,6 +182,13 @@ def test_the_tasks_needed_are_those_of_the_normal_approximation() -> None:
     assert found.runs is None
 
 
+@pytest.mark.parametrize("share", [1.0, 0.5, 1 / 3, 0.2, 1 / 7, 0.06, 0.01, 0.8, 0.95, 1e-3])
+def test_as_many_tasks_as_let_enough_of_them_differ(share: float) -> None:
+    """Where nothing varies, the number is that of the negative binomial distribution alone."""
+    found = needed(share, 0.0, 30, step=1.0)
+    assert found.tasks == 6 + int(stats.nbinom.ppf(0.8, 6, share))
+
+
 def test_that_many_tasks_show_it_four_times_in_five() -> None:
     random = np.random.default_rng(10)
     tasks = needed(0.15, 0.24, 30).tasks
