@@ -69,7 +69,7 @@ class CommandAgent:
 
     @property
     def _program(self) -> str | None:
-        """The command's file. A relative path is one from here, where the user is, and not from a work tree."""
+        """The command's file. A relative path is one from here, where the user is, not from a work tree."""
         found = shutil.which(self.command[0])
         return str(Path(found).absolute()) if found else None
 
@@ -135,15 +135,28 @@ class CommandAgent:
         out, err = (self.artifacts.log(attempt, f".{name}.log") for name in ("stdout", "stderr"))
         with store_errors(out):
             make_dirs(out.parent)
-        with store_errors(out), out.open("wb") as stdout, err.open("wb") as stderr, prompt_file.open("rb") as prompt:
+        with (
+            store_errors(out),
+            out.open("wb") as stdout,
+            err.open("wb") as stderr,
+            prompt_file.open("rb") as prompt,
+        ):
             try:
                 process = subprocess.Popen(
-                    argv, cwd=tree, env=env, stdin=prompt, stdout=stdout, stderr=stderr, start_new_session=True
+                    argv,
+                    cwd=tree,
+                    env=env,
+                    stdin=prompt,
+                    stdout=stdout,
+                    stderr=stderr,
+                    start_new_session=True,
                 )
             except OSError as error:
                 said = os.strerror(error.errno) if error.errno else str(error)
                 mend = "a script needs a first line such as #!/bin/sh"
-                raise InputError(f"{argv[0]} cannot be run: {said}", place="--agent-command", mend=mend) from None
+                raise InputError(
+                    f"{argv[0]} cannot be run: {said}", place="--agent-command", mend=mend
+                ) from None
             try:
                 code = self._wait(process)
             finally:

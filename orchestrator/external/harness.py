@@ -122,8 +122,9 @@ def evaluate(
 
     `work` belongs to this condition and run alone, and the same call again goes on there. `timeout_s` is
     for the tests of one instance. `progress` hears how many of how many are judged. Logs tell of `out`, which
-    holds `work`, by a name and not by its path. Raises InputError for predictions or a command that are wrong and for tasks that this harness cannot grade, EnvironmentFault
-    where there is no engine or docker command, StoreError where `work` cannot be written.
+    holds `work`, by a name and not by its path. Raises InputError for predictions or a command that are wrong
+    and for tasks that this harness cannot grade, EnvironmentFault where there is no engine or docker command,
+    StoreError where `work` cannot be written.
     """
     work = work.absolute()
     asked = _asked(

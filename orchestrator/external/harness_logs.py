@@ -35,4 +35,6 @@ def _by_length(places: Mapping[str, Path]) -> Iterator[tuple[str, str]]:
     """Each path as it is given and as it is really, the longest first: one may lie inside another."""
     found = {str(form): name for name, path in places.items() for form in (path.resolve(), path.absolute())}
     # `/` as somebody's home is in every path.
-    yield from sorted(((path, name) for path, name in found.items() if path != "/"), key=lambda it: -len(it[0]))
+    yield from sorted(
+        ((path, name) for path, name in found.items() if path != "/"), key=lambda it: -len(it[0])
+    )

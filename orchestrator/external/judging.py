@@ -17,6 +17,7 @@ from orchestrator.external.tasks import ExternalTask
 from orchestrator.external.verdicts import VERDICTS, verdicts_bytes
 from scorers.evidence import TestResult, Verification
 
+
 @dataclass(frozen=True)
 class HarnessRequest:
     """Which harness judges, and how. `command` is a template that takes the place of its own command line;

@@ -53,6 +53,7 @@ CSV = "report.csv"
 
 NAMES = {**differing.NAMES, PASS_RATE: "resolved"}
 
+
 def write_reports(out: Path, card: Scorecard) -> None:
     """Write `scorecard.json`, `report.md` and `report.csv` into a run's directory. Raises StoreError."""
     write_scorecard(out, card)
@@ -95,7 +96,7 @@ def as_data(card: Scorecard) -> dict[str, Any]:
 
 
 def _result_data(result: TaskResult) -> dict[str, Any]:
-    """One result, with what the harness said of it: null where it was not asked. Its tests are in the card."""
+    """One result, with what the harness said of it, null where it was not asked. Its tests: in the card."""
     said = result.verdict
     return {
         **result.model_dump(mode="json", exclude={"verdict"}),

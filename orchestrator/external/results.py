@@ -75,8 +75,8 @@ class Claim(_Stored):
 
 
 class Scorecard(_Stored):
-    """`scorecard.json`: every result of a run, with what may be claimed of it. `tasks` are all that were to be
-    run, whether there is a result or not; none are named in files of an older cab.
+    """`scorecard.json`: every result of a run, with what may be claimed of it. `tasks` are all that were to
+    be run, whether there is a result or not; none are named in files of an older cab.
     """
 
     v: Literal[1] = 1

@@ -48,7 +48,9 @@ def enforced(card: Scorecard) -> Scorecard:
         results = tuple(result.model_copy(update={"verdict": None}) for result in card.results)
         return card.model_copy(update={"claim": _with(claim, partial=False), "results": results})
     missing = any(attempt.outcome in (None, "incomplete") for attempt in attempts_of(card))
-    return card.model_copy(update={"claim": _with(claim, partial=claim.partial or missing or bool(claim.doubts))})
+    return card.model_copy(
+        update={"claim": _with(claim, partial=claim.partial or missing or bool(claim.doubts))}
+    )
 
 
 def conditions_of(card: Scorecard) -> Conditions:

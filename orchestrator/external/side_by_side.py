@@ -41,7 +41,7 @@ def told_in_full(found: Conditions) -> tuple[Pair, ...]:
 
 
 def matrix(found: Conditions) -> Section:
-    """Every two conditions in one table: how many tasks the line's won, tied and lost against the column's."""
+    """Every two conditions in one table: how many tasks the line's won, tied and lost to the column's."""
     names = [condition.name for condition in found.conditions]
     of = {(pair.a, pair.b): pair for pair in found.pairs}
 

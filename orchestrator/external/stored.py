@@ -56,7 +56,9 @@ class StoredRun:
             sweep = self.artifacts.results / str(self.metadata["run_id"])
             place = sweep if mode == "cli" else self.artifacts.root / "agent_logs"
             mend = "give the whole command of the run again, which runs what is missing"
-            raise InputError("holds no attempt that has ended: nothing is to be judged", place=str(place), mend=mend)
+            raise InputError(
+                "holds no attempt that has ended: nothing is to be judged", place=str(place), mend=mend
+            )
 
     def finish(self, harness: HarnessRequest | None, progress: Progress) -> Scorecard:
         """Gather the work, write predictions, have them judged where that is asked for, and report."""
@@ -233,4 +235,8 @@ class StoredRun:
 
 def _on_attempts(said: Mapping[Attempt, Verdict], made: Mapping[Attempt, _Made]) -> dict[Attempt, Verdict]:
     """Verdicts on attempts, from those on their predictions."""
-    return {attempt: of_attempt(verdict, made[attempt].fault) for attempt, verdict in said.items() if attempt in made}
+    return {
+        attempt: of_attempt(verdict, made[attempt].fault)
+        for attempt, verdict in said.items()
+        if attempt in made
+    }

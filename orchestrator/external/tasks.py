@@ -172,7 +172,7 @@ def load_dataset(name: str, split: str, ids: Collection[str] | None = None) -> t
 
 
 def _of_dataset(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of a data set as files have it. There all events have the same fields, and null is what one lacks."""
+    """A row of a data set as files have it: there all events have the same fields, some of them null."""
     found: dict[str, Any] = _as_json(dict(row))
     found = {key: value for key, value in found.items() if value is not None or key not in OWN_KEYS}
     if isinstance(events := found.get("history"), list):

@@ -1,4 +1,4 @@
-"""Runs of a small task with a command on this machine as the agent, and a harness that says what it is told."""
+"""Runs of a small task with a command on this machine as the agent, and a harness that says what it is to."""
 
 from __future__ import annotations
 

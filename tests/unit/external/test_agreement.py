@@ -92,7 +92,10 @@ def drops_a_reason(card: Card) -> None:
         (turns_a_verdict, "the run says otherwise of lab__calc-1 transcript_replay run 1 (verdict)"),
         (has_one_twice, "it has lab__calc-2 stateplane run 1 twice"),
         (has_one_more, "the run has nothing of lab__calc-3 stateplane run 1"),
-        (has_smaller_prompts, "lab__calc-2 transcript_replay run 1 and 1 more (prompt_tokens, patch_bytes, elapsed_s)"),
+        (
+            has_smaller_prompts,
+            "lab__calc-2 transcript_replay run 1 and 1 more (prompt_tokens, patch_bytes, elapsed_s)",
+        ),
         (has_another_model, "of the run are other agent, model"),
         (drops_a_reason, "the run came to another claim"),
     ],
@@ -121,7 +124,9 @@ def test_a_card_that_is_older_than_the_run_is_told(out: Path) -> None:
     assert doubt.endswith("lab__calc-2 stateplane run 1 (verdict)")
 
 
-@pytest.mark.parametrize("gone", ["prompts/lab__calc-1/stateplane.json", "patches/lab__calc-2/stateplane/run1.patch"])
+@pytest.mark.parametrize(
+    "gone", ["prompts/lab__calc-1/stateplane.json", "patches/lab__calc-2/stateplane/run1.patch"]
+)
 def test_evidence_that_is_gone_is_told_by_its_file(out: Path, gone: str) -> None:
     (out / gone).unlink()
     [doubt] = read_scorecard(out).claim.doubts

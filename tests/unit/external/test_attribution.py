@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from orchestrator.analysis.conditions import Outcome
 from orchestrator.errors import InputError
 from orchestrator.external.attributed import as_data, print_attribution, table, words
 from orchestrator.external.attribution import Ablation, Attribution, attribute
-from orchestrator.analysis.conditions import Outcome
 from orchestrator.external.results import Claim, ClaimLevel, Scorecard, TaskResult, Verdict
 
 TASKS = tuple(f"t{number}" for number in range(8))

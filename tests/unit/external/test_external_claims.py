@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.external.claims import claim_of
 from orchestrator.analysis.conditions import Outcome
+from orchestrator.external.claims import claim_of
 from orchestrator.external.results import TaskResult, Verdict
 
 

@@ -7,7 +7,6 @@ import json
 import shutil
 import socket
 from pathlib import Path
-from typing import Any
 
 import pytest
 from external_samples import HISTORY, git, row, tasks_file, tree
@@ -19,7 +18,6 @@ from orchestrator.external.harness_reports import TIMED_OUT
 from orchestrator.external.judging import verification_of
 from orchestrator.external.results import Verdict
 from orchestrator.external.runner import CommandAsked, evaluate, run
-
 from orchestrator.external.scorecard import conditions_of, read_scorecard
 
 
@@ -84,7 +82,13 @@ def test_no_artifact_names_this_machine(tmp_path: Path) -> None:
     metadata = json.loads(ours["metadata.json"])
     assert metadata["asked"]["command"][0] == "…/env"
     assert metadata["asked"]["command"][-1].endswith(f"# …/{tmp_path.name} --log=…/it [key taken out]")
-    for secret in {key, str(tmp_path), str(Path.home()) + "/", socket.gethostname(), f"/{getpass.getuser()}/"}:
+    for secret in {
+        key,
+        str(tmp_path),
+        str(Path.home()) + "/",
+        socket.gethostname(),
+        f"/{getpass.getuser()}/",
+    }:
         assert not [name for name, text in ours.items() if secret.encode() in text], secret
 
 
@@ -212,7 +216,9 @@ def test_a_run_whose_work_is_gone_is_not_judged(tmp_path: Path, monkeypatch: pyt
     run(asked, said)
     before = (tmp_path / "out" / "scorecard.json").read_bytes()
     shutil.rmtree(tmp_path / "out" / "agent_logs")
-    with pytest.raises(InputError, match=r"agent_logs: holds no attempt that has ended: .*give the whole command"):
+    with pytest.raises(
+        InputError, match=r"agent_logs: holds no attempt that has ended: .*give the whole command"
+    ):
         evaluate(tmp_path / "out", fake.request, said)
     metadata = tmp_path / "out" / "metadata.json"
     metadata.write_text(metadata.read_text().replace('"mode": "command"', '"mode": "cli"'))

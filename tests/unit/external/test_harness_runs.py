@@ -202,9 +202,9 @@ def test_logs_name_no_directory_of_this_machine_and_hold_no_key(run: Run, tmp_pa
     told = (directory / "output.log").read_text()
     assert told == f"{{harness}}/bin/{Path(sys.executable).name} {here} ~/x [key taken out]\n{here}\n"
     assert found["a__b-0"].reason.endswith(f"wrote no verdict: {here}")
-    assert {path.read_text() for path in directory.glob("logs/run_evaluation/id/**/*.*") if path.is_file()} == {
-        here
-    }
+    assert {
+        path.read_text() for path in directory.glob("logs/run_evaluation/id/**/*.*") if path.is_file()
+    } == {here}
 
 
 def test_an_exit_code_of_0_is_no_verdict(run: Run) -> None:

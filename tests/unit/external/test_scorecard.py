@@ -170,10 +170,16 @@ def many(**given: Any) -> Scorecard:
 def test_of_many_conditions_those_beside_the_first_and_those_that_differ_are_in_full() -> None:
     made = report.as_markdown(many())
     full, table = made.split("## Resolved, every two conditions")[0], made.split("## Resolved, every two")[1]
-    beside = [line.split("|")[1].strip().replace("\\", "") for line in full.splitlines() if " beside " in line and "|" in line]
+    beside = [
+        line.split("|")[1].strip().replace("\\", "")
+        for line in full.splitlines()
+        if " beside " in line and "|" in line
+    ]
     a, b, c, d = MANY
     assert beside[1:] == [f"{it} beside {a}" for it in (b, c, d)] + [f"{it} beside {b}" for it in (c, d)]
-    cells = [[it.strip() for it in line.split("|")[2:-1]] for line in table.splitlines() if line.startswith("| ")]
+    cells = [
+        [it.strip() for it in line.split("|")[2:-1]] for line in table.splitlines() if line.startswith("| ")
+    ]
     assert cells[:6] == [
         ["1", "2", "3"],
         ["---:", "---:", "---:"],
@@ -189,7 +195,9 @@ def test_of_many_conditions_those_beside_the_first_and_those_that_differ_are_in_
     assert len(report.as_data(many())["pairs"]) == 6
 
 
-def test_each_result_is_told_with_what_the_harness_said_in_every_form(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_result_is_told_with_what_the_harness_said_in_every_form(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     made = everything(card(FULL), capsys)
     results = json.loads(made["json"])["results"]
     assert [it["outcome"] for it in results[:8]] == [MARKS[mark] for mark in "+--+-0e-"]
