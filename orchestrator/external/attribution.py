@@ -16,6 +16,7 @@ from orchestrator.analysis.conditions import Attempt, Flip, of_conditions
 from orchestrator.analysis.differences import Difference, corrected, judged
 from orchestrator.errors import InputError
 from orchestrator.external.results import Scorecard, TaskResult
+from orchestrator.external.scorecard import DOUBTED
 from orchestrator.stats.paired import MIN_TASKS
 
 BASE = "stateplane"
@@ -91,6 +92,8 @@ def attribute(card: Scorecard, base: str = BASE) -> Attribution:
 
 
 def _withheld(card: Scorecard) -> str | None:
+    if card.claim.doubts:
+        return f"{DOUBTED}: {'; '.join(card.claim.doubts)}"
     if card.claim.level != "harness_evaluated":
         return f"{card.claim.level}: nobody has judged the patches"
     return "partial: the harness has not judged every patch" if card.claim.partial else None

@@ -61,7 +61,7 @@ def conditions_of(card: Scorecard) -> Conditions:
         found = of_conditions(attempts, card.conditions)
         partial = card.claim.partial and found.withheld is None
         if card.claim.doubts:
-            return of_conditions(attempts, card.conditions, withheld=_DOUBTED)
+            return of_conditions(attempts, card.conditions, withheld=DOUBTED)
         return of_conditions(attempts, card.conditions, withheld=_PARTIAL) if partial else found
     withheld = f"the claim is {level}"
     if level == "dry_run_pipeline_only":
@@ -73,14 +73,14 @@ def conditions_of(card: Scorecard) -> Conditions:
 
 
 _PARTIAL = "partial: the harness has not judged all of it"
-_DOUBTED = "the scorecard does not agree with the run beside it"
+DOUBTED = "the scorecard does not agree with the run beside it"
 
 
 def claim_in_words(claim: Claim) -> str:
     """The first line of every artifact: the level, what it means, and why no more may be said."""
     about = ABOUT[claim.level]
     if claim.doubts:
-        about = f"{_DOUBTED}: {'; '.join(claim.doubts)}; the command of the run, given again, writes it anew"
+        about = f"{DOUBTED}: {'; '.join(claim.doubts)}; the command of the run, given again, writes it anew"
         return f"claim: {claim.level}, IN DOUBT – {about}"
     level = f"{claim.level}, PARTIAL" if claim.partial else claim.level
     if claim.partial:

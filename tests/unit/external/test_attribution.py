@@ -143,6 +143,14 @@ def test_nothing_of_an_outcome_is_told_where_nothing_may_be_claimed(*, partial: 
     assert shown["ablations"][0]["tokens"] == 40
 
 
+def test_a_card_that_does_not_agree_with_its_run_tells_no_outcome() -> None:
+    of = card(sides("decisions", "++++++++", "--------"))
+    doubted = of.model_copy(update={"claim": of.claim.model_copy(update={"doubts": ("it lacks one",)})})
+    found = attribute(doubted)
+    assert found.withheld == "the scorecard does not agree with the run beside it: it lacks one"
+    assert one(found, "decisions").resolved.value is None
+
+
 def test_runs_are_means_within_a_task() -> None:
     again = [
         it.model_copy(update={"run": run})

@@ -96,8 +96,11 @@ def test_the_same_command_goes_on_and_another_is_refused(tmp_path: Path, rows: s
     words = ("--tasks-json", rows, "--dry-run", "--out", str(tmp_path / "out"))
     call(*words)
     before = files(tmp_path / "out")
+    times = {it: it.stat().st_mtime_ns for it in tmp_path.glob("out/p*/**/*") if it.is_file()}
     call(*words, "--json", "--max-workers", "3")
     assert files(tmp_path / "out") == before
+    # Prompts and patches, of which a large run has thousands, are not written again.
+    assert {it: it.stat().st_mtime_ns for it in times} == times
     text = refused(*words, "--runs", "2", "--stateplane-profile", "minimal")
     assert 'profile is "minimal" and was null; runs is 2 and was 1' in text
     assert "give another --out" in text
