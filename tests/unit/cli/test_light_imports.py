@@ -56,12 +56,24 @@ def run(*arguments: str) -> tuple[int, set[str], str]:
         ["history", "--help"],
         ["export", "--help"],
         ["export", "dataset", "--help"],
+        ["external", "run", "--help"],
     ],
 )
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     code, modules, _ = run(*arguments)
     assert code == 0
     assert not modules & (HEAVY | {"pydantic", "rich", "ruamel"})
+
+
+def test_an_external_run_that_judges_nothing_imports_no_engine(tmp_path: Path) -> None:
+    rows = [{"instance_id": "a__b-1", "repo": "a/b", "base_commit": "a" * 40, "problem_statement": "x"}]
+    (tmp_path / "rows.json").write_text(json.dumps(rows))
+    out = tmp_path / "out"
+    code, modules, said = run(
+        *("external", "run", "--dry-run", "--tasks-json", str(tmp_path / "rows.json"), "--out", str(out))
+    )
+    assert code == 0, said
+    assert not modules & (HEAVY - {"numpy"} | {"scipy.stats"})
 
 
 def _finished(results: Path, spec: Path) -> None:

@@ -50,9 +50,8 @@ def test_the_first_error_ends_all_and_is_raised_in_the_main_thread() -> None:
             failed.set()
             raise ValueError("the first")
         failed.wait(10)
-        while not workers.stopping.is_set():
-            time.sleep(0.001)
-        done.append(job)
+        if workers.stopping.wait(10):
+            done.append(job)
         raise ValueError("a later one")
 
     workers = Workers(do, "test")
