@@ -201,12 +201,21 @@ def test_the_first_page_is_light_at_256_pairs(tmp_path: Path) -> None:
 
 
 def test_data_files_hold_every_axis_of_every_pair(tmp_path: Path) -> None:
-    cells = matrix("free-1", ("aider", "codex"), ("m",), MANY, runs=3)
-    given = source(tmp_path, *cells, change=lambda it: {"cost_usd": None} if it.cli == "codex" else {})
+    cells = matrix(
+        "free-1", ("aider", "codex"), ("m",), MANY, runs=3, false_refusal=False, integrity_findings=0
+    )
+    unknown = {"cost_usd": None, "integrity": None, "void": None, "integrity_findings": None}
+
+    def told(it: IndexEntry) -> dict[str, Any]:
+        return unknown if it.cli == "codex" else {}
+
+    given = source(tmp_path, *cells, change=told)
     raw = leaderboard._data(given, None).decode()
     data = json.loads(raw[len('cab.data("pairs",') : -3])
     aider, codex = data["result-1"]["rows"].values()
     assert set(aider["axes"]) == set(AXES)
+    assert aider["beside"] == [["0"], ["n/a"], ["0/36"]]
+    assert codex["beside"] == [["–", "36 of 36 cells could not be read for findings"], ["n/a"], ["0/36"]]
     assert aider["axes"]["pass"][:4] == [1, pytest.approx(0.757, abs=0.01), 1, "100"]
     assert codex["axes"]["usd"][0] is None
     assert "cost" in codex["axes"]["usd"][6]
