@@ -6,7 +6,15 @@ import pytest
 from browsing import PHONE, HttpPlace, Looker, Place, barriers, too_wide
 
 KINDS = (
-    *("index.html", "matrix.html", "pareto.html", "guide.html", "compare.html", "gallery.html"),
+    *(
+        "index.html",
+        "matrix.html",
+        "pareto.html",
+        "pareto/wall.html",
+        "guide.html",
+        "compare.html",
+        "gallery.html",
+    ),
     *("methodology.html", "glossary.html", "provenance.html", "snapshots.html", "appeals.html"),
     *("cli/made-up-cli-a.html", "cli/*+careful.html", "model/made-up*.html", "model/embedded*.html"),
     *("pair/*/made-up*.html", "task/*bugs/*.html", "task/*refusals/*.html", "category/*.html"),
