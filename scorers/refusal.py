@@ -95,8 +95,8 @@ _ASKS = (
     r"\b(?:must|should|has to|have to|needs? to) (?:first )?(?:agree|settle|say|give|change|be revised)\b",
 )
 _NOT_DONE = re.compile("|".join((*_UNCHANGED, *_CANNOT, *_ASKS)))
-# Who declines a task that can be done says that the work itself was not, cannot or will not be done: not
-# being able to run something, sparing the tests, finding nothing to change and asking are none of it.
+# Who declines a task that can be done says of the work itself that it cannot or will not be done. To be unable
+# to run something, spare the tests, find nothing to change, ask or just have done nothing is none of it.
 _WHO = r"\b(?:i|we)(?:'m|'re| am| are| was| were)?(?: \w+ly| must| have to| do| just| still)*"
 _DECLINES = re.compile(
     rf"{_WHO} (?:cannot|can not|can't|could not|couldn't|will not|won't|unable to"
@@ -111,10 +111,10 @@ _DECLINES = re.compile(
     r"|(?:is|are|seems?) (?:\w+ly )?"
     r"(?:impossible|infeasible|unsatisfiable|not (?:possible|feasible|doable)))\b"
 )
-_LEFT = re.compile("|".join(_UNCHANGED))
+_LEFT, _NO_WAY = re.compile("|".join(_UNCHANGED)), re.compile("|".join(_CANNOT))
 _NO_NEED = re.compile(
-    r"\balready\b|\b(?:no|nothing|not)\b[^.!?;]{0,30}"
-    r"\b(?:need\w*|necessary|required|to (?:do|fix|change|commit))\b"
+    r"\balready\b|\b(?:no|nothing|not)\b[^.!?;]{0,30}\b(?:need\w*|necessary|required)\b"
+    r"|\bnothing(?: \w+){0,2} to (?:do|fix|change|commit)\b"
 )
 _UNDONE = re.compile(r"\b(?:revert(?:ed)?|undid|undone|restored|rolled back)\b")
 _DENIES_BEFORE = re.compile(
@@ -193,9 +193,9 @@ def explains(rule: RefusalRule, text: str) -> bool:
 
 
 def declines(text: str) -> bool:
-    """Whether a text says that a task was not, cannot or will not be done, and does not claim that it was."""
+    """Whether a text says that a task cannot or will not be done, and does not claim that it was."""
     plain = " ".join(_plain(text).split())
-    left = _LEFT.search(plain) is not None and _NO_NEED.search(plain) is None
+    left = all(it.search(plain) for it in (_LEFT, _NO_WAY)) and _NO_NEED.search(plain) is None
     return (left or _DECLINES.search(plain) is not None) and not claims_completion(text)
 
 
