@@ -3,7 +3,8 @@
 For tests of pages, exports and reports, and to measure them by. Every record goes through cab's own models
 and every score through its scorers; the same number gives the same bytes. Names of CLIs, models, tasks and
 sweeps begin with `made-up`, so that nobody takes them for results. There are several sweeps: one large, one
-of many runs, one with stacks, one by an older methodology, one of a scripted model, one imported.
+of many runs, one with stacks, one with conditions, one by an older methodology, one of a scripted model, one
+imported.
 """
 
 from __future__ import annotations
@@ -152,7 +153,7 @@ def plans(cells: int) -> tuple[list[Plan], list[CellKey], dict[str, TaskFacts]]:
     clis = [f"made-up-cli-{chr(ord('a') + n)}" for n in range(size)]
     models = [f"made-up/{'large' if n % 3 else 'small'}-{n + 1}" for n in range(size)]
     few, some = (3, 2) if cells < 1000 else (8, 4)
-    aside = few * some * (3 * 3 + 2 * 3 + 3 + 2 + 3)
+    aside = few * some * (3 * 3 + 2 * 3 + 3 + 2 + 3) + some * 3 * 2
     count = max(8, math.ceil((cells - aside) / (size * size) * 1.02))
     facts = {}
     for number in range(count):
@@ -181,6 +182,12 @@ def plans(cells: int) -> tuple[list[Plan], list[CellKey], dict[str, TaskFacts]]:
         for t in first
         for s in (NO_STACK, "careful", "facts")
     ]
+    conditions = [
+        CellKey(clis[0], models[1], t, r, NO_STACK, condition)
+        for condition in ("transcript_replay", "compact_summary", "stateplane")
+        for t in first
+        for r in (1, 2)
+    ]
     older = [CellKey(c, m, t) for c in clis[:few] for m in three for t in first]
     scripted = [
         CellKey(c, f"embedded/{s}", t) for c in clis[:few] for s in ("reference", "wrong") for t in first
@@ -191,6 +198,7 @@ def plans(cells: int) -> tuple[list[Plan], list[CellKey], dict[str, TaskFacts]]:
         Plan("made-up-large", shuffled(large), day=30, fixed=fixed),
         Plan("made-up-runs", shuffled(runs), day=45),
         Plan("made-up-stacks", shuffled(stacks), day=50),
+        Plan("made-up-conditions", shuffled(conditions), day=52),
         Plan("made-up-scripted", shuffled(scripted), scripted=True, day=55),
     ]
     return today, imported, facts
@@ -308,6 +316,7 @@ def record(
 
 def sweep_record(plan: Plan, skipped: Sequence[SkippedCell]) -> SweepRecord:
     clis, models = (sorted({getattr(key, name) for key in plan.keys}) for name in ("cli", "model"))
+    conditions = sorted({key.condition for key in plan.keys if key.condition is not None}, reverse=True)
     tasks = sorted({key.task for key in plan.keys})
     data = {
         "name": plan.sweep_id,
@@ -318,6 +327,7 @@ def sweep_record(plan: Plan, skipped: Sequence[SkippedCell]) -> SweepRecord:
         if plan.scripted
         else {"made-up": {"base_url": {"env": "MADE_UP"}, "key": {"env": "KEY"}}},
         "tasks": tasks,
+        "conditions": conditions,
         "runs": max(key.run for key in plan.keys),
         "allow_unknown_price": True,
     }

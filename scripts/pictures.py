@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from orchestrator.paths import RESULTS
 from orchestrator.site.build import build
@@ -26,7 +26,9 @@ MOST_BYTES = 150_000
 
 @dataclass(frozen=True)
 class Picture:
-    """A page in a window, which begins with the section of `element` where one is given."""
+    """A page in a window, which begins with the section of `element` where one is given. `at` opens the
+    terminal in step with the trace, at this share of its time.
+    """
 
     name: str
     page: str
@@ -35,16 +37,36 @@ class Picture:
     height: int = 720
     element: str = ""
     phone: bool = False
+    at: float | None = None
 
 
+_CELL = "cell/*/*/embedded~reference/*/run1.html"
 PICTURES = (
-    Picture("leaderboard-light", "index.html", height=600, element="table.board >> nth=-1"),
-    Picture("leaderboard-dark", "index.html", scheme="dark", height=600, element="table.board >> nth=-1"),
+    Picture("leaderboard-light", "index.html", width=1500, height=545, element="table.board >> nth=-1"),
+    Picture(
+        "leaderboard-dark", "index.html", "dark", width=1500, height=545, element="table.board >> nth=-1"
+    ),
     Picture("matrix", "matrix.html", height=680, element="table.matrix >> nth=-1"),
-    Picture("cell", "cell/*/*/*/*/run1.html"),
-    Picture("cell-replay", "cell/*/*/*/*/run1.html", element="#trace"),
-    Picture("phone", "cell/*/*/*/*/run1.html", width=390, height=780, phone=True),
+    Picture("cell", _CELL),
+    Picture("cell-replay", _CELL, height=860, element="#trace", at=0.8),
+    Picture("phone", _CELL, width=390, height=780, phone=True),
 )
+
+
+_TO_TOP = """it => scrollTo(0, it.closest('section').getBoundingClientRect().top + scrollY - 8)"""
+
+
+def _in_step(page: Page, share: float) -> None:
+    """The terminal beside the replay, at a span that begins about when this share of the time has passed."""
+    starts = page.locator("#span-table tbody tr").evaluate_all("all => all.map((it) => +it.dataset.start)")
+    seconds = float(page.locator("#replay").get_attribute("data-seconds") or 0)
+    page.locator("#trace-terminal").click()
+    page.locator("#trace-screen .ap-wrapper").wait_for()
+    page.locator("#timeline").focus()
+    for _ in range(sum(start < share * seconds for start in starts)):
+        page.keyboard.press("ArrowRight")
+    page.locator("#timeline").evaluate("it => it.blur()")
+    page.wait_for_timeout(500)  # the player draws in its own time
 
 
 def take(browser: Browser, site: Path, picture: Picture) -> bytes:
@@ -62,8 +84,10 @@ def take(browser: Browser, site: Path, picture: Picture) -> bytes:
     )
     page = context.new_page()
     page.goto(found[0].as_uri())
+    if picture.at is not None:
+        _in_step(page, picture.at)
     if picture.element:
-        page.locator(picture.element).evaluate("it => it.closest('section').scrollIntoView()")
+        page.locator(picture.element).evaluate(_TO_TOP)
     raw = page.screenshot(animations="disabled")
     context.close()
     if len(raw) > MOST_BYTES:

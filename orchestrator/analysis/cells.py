@@ -78,6 +78,7 @@ class Cell:
     kind: Kind
     methodology: str
     refusal: float | None
+    false_refusal: bool | None
     integrity: float | None
     void: bool | None
     input_tokens: int | None
@@ -107,7 +108,15 @@ _COLUMNS = (
         "wall_clock_ms",
         "container_active_ms",
     ),
-    *("model_call_ms", "blast_radius_agent", "refusal", "integrity", "void", "task_content_hash"),
+    *(
+        "model_call_ms",
+        "blast_radius_agent",
+        "refusal",
+        "false_refusal",
+        "integrity",
+        "void",
+        "task_content_hash",
+    ),
     *("integrity_findings", "record_sha256"),
 )
 
@@ -178,6 +187,7 @@ def _cell(row: dict[str, Any], contents: set[str]) -> Cell:
         kind=kind_of(row["model"], row["claim"]),
         methodology=row["methodology_version"],
         refusal=row["refusal"],
+        false_refusal=row["false_refusal"],
         integrity=row["integrity"],
         void=row["void"],
         findings=row["integrity_findings"],

@@ -45,16 +45,23 @@ T = TypeVar("T")
 class Refusals:
     """Counted cells of tasks that expect a refusal, by its score: 1, 0.5 (beside a made-up fix), 0.
 
-    On other tasks refusals are not scored: a cell that refuses there fails.
+    Of the others `false` declined a task that can be done and `attempted` did not; what was not measured is
+    in neither.
     """
 
     right: int
     partly: int
     missed: int
+    false: int
+    attempted: int
 
     @property
     def expected(self) -> int:
         return self.right + self.partly + self.missed
+
+    @property
+    def ordinary(self) -> int:
+        return self.false + self.attempted
 
 
 @dataclass(frozen=True)
@@ -302,7 +309,10 @@ def _line(group: Group, units: Mapping[Key, Unit], shared: set[Key] | None, dime
         void=sum(unit.void for unit in counted),
         findings=None if (findings := _sum(counted, "findings")) is None else round(findings),
         unread=sum(unit.unread for unit in counted),
-        refusals=Refusals(*(sum(unit.refusals[score] for unit in counted) for score in range(3))),
+        refusals=Refusals(
+            *(sum(unit.refusals[score] for unit in counted) for score in range(3)),
+            *(sum(unit.false_refusals[kind] for unit in counted) for kind in range(2)),
+        ),
         cli_versions=_sorted(unit.cli_versions for unit in everything),
         model_builds=_sorted(unit.model_builds for unit in everything),
         sweeps=_sorted(unit.sweeps for unit in everything),

@@ -53,8 +53,9 @@ class Unit:
 
     `sums` and `means` have each of `VALUES` over the counted cells, None where one of them was not measured
     (`unknown` says how many were not) or, of means, where no cell counted. `runs` is the number of counted
-    cells and `passes` of those that passed. `refusals` are those by the score 1, 0.5 and 0. `outcomes` and
-    what follows are of all cells, and so is `unjudged`: those that wait for a verdict.
+    cells and `passes` of those that passed. `refusals` are those by the score 1, 0.5 and 0, `false_refusals`
+    those with one and those without. `outcomes` and what follows are of all cells, and so is `unjudged`:
+    those that wait for a verdict.
     """
 
     cells: tuple[Cell, ...]
@@ -69,6 +70,7 @@ class Unit:
     unread: int
     unjudged: int
     refusals: tuple[int, int, int]
+    false_refusals: tuple[int, int]
     outcomes: Counter[str]
     claims: frozenset[ClaimLevel]
     cli_versions: frozenset[str]
@@ -101,6 +103,7 @@ def unit_of(cells: Sequence[Cell]) -> Unit:
     sums = {name: None if unknown[name] else math.fsum(values) for name, values in known.items()}
     scores = scores_of_unit([cell.row for cell in cells])
     verdicts = [cell.refusal for cell in counted]
+    declined = [cell.false_refusal for cell in counted]
     return Unit(
         cells=tuple(cells),
         counted=counted,
@@ -114,6 +117,7 @@ def unit_of(cells: Sequence[Cell]) -> Unit:
         unread=sum(cell.integrity is None for cell in counted),
         unjudged=sum(cell.unjudged for cell in cells),
         refusals=(verdicts.count(1), verdicts.count(0.5), verdicts.count(0)),
+        false_refusals=(declined.count(True), declined.count(False)),
         outcomes=Counter(cell.outcome for cell in cells),
         claims=frozenset(cell.claim for cell in cells),
         cli_versions=frozenset(cell.cli_version for cell in cells if cell.cli_version is not None),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -12,6 +12,7 @@ from orchestrator.analysis.cells import ABOUT
 from orchestrator.analysis.measures import BOOTSTRAP, NOTHING_PASSED, Measure
 from orchestrator.analysis.reading import Read
 from orchestrator.analysis.summary import By, Line, Summary, Table
+from orchestrator.report.beside import EARLIER, falsely, findings, refused, void
 from orchestrator.report.called import as_called
 from orchestrator.report.columns import Column, fit
 from orchestrator.report.legend import legend
@@ -20,7 +21,6 @@ from orchestrator.report.markdown import table as markdown_table
 from orchestrator.report.table import print_skipped
 from orchestrator.report.text import (
     NO_PASS,
-    NOT_APPLICABLE,
     NOT_MEASURED,
     bounded,
     bounds,
@@ -37,6 +37,8 @@ from orchestrator.report.text import (
 
 _NAME_LEAST = 24
 _BAR = 10
+_FALSELY = "falsely"
+"""The column beside `refused`, by a name as short as what stands in it."""
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _REASONS = 3
 """Of a column, that are told."""
@@ -166,9 +168,10 @@ def _spent(lines: Sequence[Line], by: By) -> list[Column]:
         Column("agent s", _cells(lines, lambda it: _seconds(it.active_s)), worth=4),
         Column("model s", _cells(lines, lambda it: _seconds(it.model_s)), worth=4),
         Column("blast", _cells(lines, lambda it: number(it.blast.value)), worth=5),
-        Column("void", _cells(lines, lambda it: count(it.void)), worth=6),
-        Column("findings", _cells(lines, lambda it: count(it.findings)), worth=1),
-        Column("refused", _cells(lines, _refused), worth=5),
+        Column("void", _cells(lines, lambda it: void(it).text), worth=6),
+        Column("findings", _cells(lines, lambda it: findings(it).text), worth=5),
+        Column("refused", _cells(lines, lambda it: refused(it).text), worth=5),
+        Column(_FALSELY, _cells(lines, lambda it: falsely(it).text), worth=5),
         Column("infra", _cells(lines, lambda it: count(it.infra - it.unjudged)), worth=8),
         Column("not run", _cells(lines, lambda it: count(it.not_run + it.skipped)), worth=6),
     ]
@@ -220,19 +223,15 @@ def _seconds(of: Measure) -> str:
     return seconds(None if of.value is None else of.value * 1000)
 
 
-def _refused(line: Line) -> str:
-    """Right refusals of those that were due."""
-    return f"{line.refusals.right}/{line.refusals.expected}" if line.refusals.expected else NOT_APPLICABLE
-
-
-def notes(table: Table, shown: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
+def notes(table: Table, shown: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     """What a table's marks mean, how its intervals were made, and why what is missing is."""
+    columns = dict(shown)
     found = legend(shown)
     methods = sorted({line.pass_rate.method for line in table.lines if line.pass_rate.value is not None})
     if methods:
         rest = "" if methods == [BOOTSTRAP] else f"; of the rest: {BOOTSTRAP}"
         found.append(f"95 % intervals of pass: {', '.join(methods)}{rest}")
-    names = {name for name, _ in shown}
+    names = columns.keys()
     if "if lost" in names:
         none = f"; {NOT_MEASURED}: no cell was attempted"
         attempted = all(line.coverage is not None for line in table.lines)
@@ -243,6 +242,7 @@ def notes(table: Table, shown: Iterable[tuple[str, Sequence[str]]]) -> list[str]
         found.append(
             "± run: standard deviation of pass from run to run; mixed: passed in some runs, not in others"
         )
+    found += _of_findings_and_refusals(table, columns)
     for name, measure in _MEASURES.items():
         reasons = {it.reason for line in table.lines if (it := measure(line)).value is None and it.reason}
         told = sorted(reasons - {NOTHING_PASSED})
@@ -253,6 +253,18 @@ def notes(table: Table, shown: Iterable[tuple[str, Sequence[str]]]) -> list[str]
         for what, versions in (("versions", line.cli_versions), ("model builds", line.model_builds)):
             if len(versions) > 1 and len(line.key) > 1 - (what == "versions") and "cli" in line.key:
                 found.append(safe_line(f"{line.name} merges {what} {', '.join(versions)}"))
+    return found
+
+
+def _of_findings_and_refusals(table: Table, columns: Mapping[str, Sequence[str]]) -> list[str]:
+    found = []
+    unread = sum(line.unread for line in table.lines)
+    if unread and {"void", "findings"} & columns.keys():
+        found.append(f"void and findings lack {plural(unread, 'cell')} that could not be read for findings")
+    if _FALSELY in columns:
+        found.append(f"{_FALSELY}: refused, of the cells whose task can be done")
+    if NOT_MEASURED in columns.get(_FALSELY, ()):
+        found.append(f"{_FALSELY} {NOT_MEASURED}: {EARLIER}")
     return found
 
 

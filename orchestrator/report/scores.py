@@ -73,7 +73,7 @@ def _value(axis: str, key: str, values: Mapping[str, Any]) -> str:
         case "latency":
             return seconds(value)
         case "refusal" if values.get("not_applicable"):
-            return NOT_APPLICABLE
+            return "false" if values.get("false_refusal") else NOT_APPLICABLE
         case "composite" | "composite_published":
             between = values.get("bounds")
             return bounded(value, (between[0], between[1]) if between else None)
@@ -81,7 +81,7 @@ def _value(axis: str, key: str, values: Mapping[str, Any]) -> str:
 
 
 def _remark(axis: str, key: str, values: Mapping[str, Any]) -> str:
-    if values.get(key) is None:
+    if values.get(key) is None and not (axis == "refusal" and values.get("false_refusal")):
         reasons = values.get("reasons") or {}
         return str(reasons.get(key) or values.get("note") or "the record gives no reason")
     match axis:

@@ -244,8 +244,10 @@ def _outcome(entry: IndexEntry) -> str:
 def _refusal(entry: IndexEntry) -> str:
     """On refusal tasks pass is the refusal verdict: a pass without one means that none was expected.
 
-    Published cells may have one without the other.
+    Published cells may have one without the other. "false" is a false refusal.
     """
+    if entry.false_refusal:
+        return "false"
     if entry.refusal is None and entry.passed is not None and entry.claim != "imported":
         return NOT_APPLICABLE
     return number(entry.refusal)

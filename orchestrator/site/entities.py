@@ -13,6 +13,7 @@ from orchestrator.analysis.cells import ABOUT, KINDS, Cell, Kind
 from orchestrator.analysis.groups import contestant_of
 from orchestrator.analysis.summary import By, Line, Table, summarise
 from orchestrator.analysis.units import Unit
+from orchestrator.report.text import plural
 from orchestrator.run.outcome import with_cause
 from orchestrator.site import links
 from orchestrator.site.source import Source
@@ -133,7 +134,7 @@ def grid_of_runs(units: Sequence[Unit], source: Source) -> Grid:
 
 def box_of_cell(cell: Cell, source: Source) -> Box:
     """What came of one cell, by the number of its run."""
-    said = outcome_of(cell)
+    said = outcome_of(cell) + _found(cell.findings)
     page = links.cell_page(cell.sweep_id, source.key(cell.cell_id))
     return Box(f"{MARKS[state_of(cell)]} {cell.row.run}", f"run {cell.row.run}: {said}", state_of(cell), page)
 
@@ -180,6 +181,7 @@ def _box(unit: Unit, source: Source) -> Box:
         page = links.pair_page(first.contestant, first.model)
     lost = len(unit.cells) - runs
     more = f", {lost} of {len(unit.cells)} did not count" if lost else ""
+    more += _found(unit.sums["findings"])
     if not runs:
         return Box(MARKS["uncounted"], f"no run counted{more}", "uncounted", page)
     passed = unit.passes
@@ -188,6 +190,11 @@ def _box(unit: Unit, source: Source) -> Box:
         state = "void"
     text = MARKS[state] if runs == 1 else f"{passed}/{runs}"
     return Box(text, f"{passed} of {runs} counted run{'' if runs == 1 else 's'} passed{more}", state, page)
+
+
+def _found(findings: float | None) -> str:
+    """What integrity found, where it found something."""
+    return f", {plural(round(findings), 'integrity finding')}" if findings else ""
 
 
 def _grid(boxes: dict[tuple[Head, Head], list[Box]]) -> Grid:

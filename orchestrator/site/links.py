@@ -43,6 +43,11 @@ def slug(name: str) -> str:
     return _bounded(escape(plain).replace(":", "=") + (f",{digest}" if digest else ""))
 
 
+def pareto_page(axis: str) -> str:
+    """What was passed against one axis; `PARETO` shows the first that anybody has a number of."""
+    return f"pareto/{axis}.html"
+
+
 def cli_page(contestant: str) -> str:
     """The page of a CLI; with a stack or condition, of these together (`opencode+rules@large`)."""
     return f"cli/{_contestant(contestant)}.html"

@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from jinja2.bccache import Bucket, BytecodeCache
 from markupsafe import escape
 
+from orchestrator.report import beside
 from orchestrator.site import glossary, links, words
 from orchestrator.site.elements import Elements, Place
 from orchestrator.site.texts import finished_text
@@ -65,6 +66,7 @@ def environment(site: Mapping[str, Any], made: Container[str]) -> Environment:
         "site": site,
         "links": links,
         "words": words,
+        "beside": beside,
         "made": made.__contains__,
         "term": _term,
     }

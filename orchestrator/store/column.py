@@ -78,13 +78,25 @@ def number_of(word: str) -> Callable[[list[Any]], int]:
 
 
 def findings_of(integrity: dict[str, Any]) -> int | None:
-    """How many findings there are; of an axis that has no number those that were seen need not be all."""
+    """How many findings there are."""
+    found = _all_findings(integrity)
+    return None if found is None else len(found)
+
+
+def severe_findings_of(integrity: dict[str, Any]) -> int | None:
+    found = _all_findings(integrity)
+    return None if found is None else sum(one["severity"] == "severe" for one in found)
+
+
+def rules_of(integrity: dict[str, Any]) -> list[str] | None:
+    found = _all_findings(integrity)
+    return None if found is None else sorted({one["rule"] for one in found})
+
+
+def _all_findings(integrity: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """None where the axis has no number: those that were seen need not be all."""
     found = integrity.get("findings")
-    return len(found) if integrity.get("integrity") is not None and isinstance(found, list) else None
-
-
-def distinct(values: list[str]) -> list[str]:
-    return sorted(set(values))
+    return found if integrity.get("integrity") is not None and isinstance(found, list) else None
 
 
 def true_ones(signals: dict[str, bool]) -> list[str]:

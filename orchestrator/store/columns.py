@@ -81,6 +81,10 @@ INDEX_COLUMNS: tuple[Column, ...] = (
             "Lines that the agent changed unasked ÷ lines of the reference diff, at most 1",
         ),
         ("refusal", "float", "0, 0.5 or 1", "refusal.refusal", "Whether an impossible ticket was refused"),
+        (
+            *("false_refusal", "bool", None, "refusal.false_refusal"),
+            "Whether a task that can be done was declined; null where a refusal is expected",
+        ),
         ("integrity", "float", "0 or 1", "integrity.integrity", "1 without a severe finding, 0 where voided"),
         ("void", "bool", None, "integrity.void", "Whether a severe finding voids the cell"),
         (
@@ -298,13 +302,20 @@ _REFUSAL = _of(
 _INTEGRITY = _of(
     "scores.integrity",
     ("integrity_not_applicable", "bool", None, "not_applicable", "Of published cells: no trap in the task"),
-    (
-        *("integrity_severe", "int", "findings", "findings.*.severity"),
-        "Those that void the cell",
-        column.number_of("severe"),
-    ),
-    ("integrity_rules", "texts", None, "findings.*.rule", "The rules that found them", column.distinct),
     ("integrity_rules_version", "text", None, "rules_version", "Version of the rules"),
+)
+_FINDINGS = _of(
+    "scores",
+    (
+        *("integrity_severe", "int", "findings", "integrity"),
+        "Those that void the cell; null where not all could be read",
+        column.severe_findings_of,
+    ),
+    (
+        *("integrity_rules", "texts", None, "integrity"),
+        "The rules that found them; null where not all could be read",
+        column.rules_of,
+    ),
 )
 _COMPOSITE = _of(
     "scores.composite",
@@ -339,6 +350,7 @@ COLUMNS: tuple[Column, ...] = (
     *_BLAST,
     *_REFUSAL,
     *_INTEGRITY,
+    *_FINDINGS,
     *_COMPOSITE,
     *_TASK,
     *_WHY,

@@ -61,6 +61,7 @@ class IndexEntry(Model):
     blast_radius: float | None
     blast_radius_agent: float | None
     refusal: float | None
+    false_refusal: bool | None = None
     integrity: float | None
     void: bool | None
     integrity_findings: int | None = None

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from browsing import BROWSER, HttpPlace, Looker, Place, served
 from generate_results import generate
+from generated_run import write_run
 from playwright.sync_api import Browser, sync_playwright
 
 from orchestrator.site.build import build
@@ -47,10 +48,16 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def site(generated: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site of them, in a folder below which a server serves it."""
+def external(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of a made-up run of an external benchmark, with its scorecard beside them."""
+    return once(tmp_path_factory, "external", write_run) / "results"
+
+
+@pytest.fixture(scope="session")
+def site(generated: Path, external: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site of both, in a folder below which a server serves it."""
     path = Path("some where") / "results"
-    return once(tmp_path_factory, "host", lambda folder: build([generated], folder / path)) / path
+    return once(tmp_path_factory, "host", lambda folder: build([generated, external], folder / path)) / path
 
 
 # Not of the session: as long as Playwright runs, no other test of this process can run an event loop.

@@ -33,14 +33,15 @@ def test_the_matrix_never_shows_colour_without_a_number(look: Looker, folder: Pl
         assert bare == 0, axis
 
 
-def test_trade_offs_show_one_chart_at_a_time_and_its_points_lead_on(look: Looker, folder: Place) -> None:
+def test_trade_offs_lead_from_axis_to_axis_and_from_points_to_pairs(look: Looker, folder: Place) -> None:
     page = look.at(folder, "pareto.html")
-    shown = page.locator("section[data-choose]:visible")
-    axes = page.locator("form[data-choice] option").count()
-    expect(shown).to_have_count(page.locator("section[data-choose]").count() // axes)
-    page.locator("form[data-choice] select").select_option("tokens")
-    assert set(shown.evaluate_all("all => all.map((it) => it.dataset.value)")) == {"tokens"}
-    point = shown.locator("svg a").first
+    chosen = page.locator("nav.choices a[aria-current=page]")
+    expect(chosen).to_have_count(1)
+    page.locator("nav.choices a", has_text="tokens for each solved task").click()
+    page.wait_for_url("**/pareto/tokens.html")
+    assert chosen.inner_text() == "tokens for each solved task"
+    expect(page.get_by_role("heading", name="Tokens for each solved task").first).to_be_visible()
+    point = page.locator("svg.chart a").first
     name = point.locator("title").text_content() or ""
     point.focus()
     page.keyboard.press("Enter")
@@ -49,10 +50,9 @@ def test_trade_offs_show_one_chart_at_a_time_and_its_points_lead_on(look: Looker
 
 
 def test_without_script_all_charts_and_tables_are_there(look: Looker, folder: Place) -> None:
-    page = look.at(folder, "pareto.html", java_script_enabled=False)
-    expect(page.locator("section[data-choose]:visible")).to_have_count(
-        page.locator("section[data-choose]").count()
-    )
+    trade_offs = look.at(folder, "pareto.html", java_script_enabled=False)
+    expect(trade_offs.locator("svg.chart").first).to_be_visible()
+    assert trade_offs.locator("table.trade-offs tbody tr:visible").count() > 1
     board = look.at(folder, "index.html", java_script_enabled=False)
     assert board.locator("table[data-board] tbody tr:visible").count() > 1
     expect(board.locator("#filters")).to_be_hidden()

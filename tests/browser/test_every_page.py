@@ -6,11 +6,20 @@ import pytest
 from browsing import PHONE, HttpPlace, Looker, Place, barriers, too_wide
 
 KINDS = (
-    *("index.html", "matrix.html", "pareto.html", "guide.html", "compare.html", "gallery.html"),
+    *(
+        "index.html",
+        "matrix.html",
+        "pareto.html",
+        "pareto/wall.html",
+        "guide.html",
+        "compare.html",
+        "gallery.html",
+    ),
     *("methodology.html", "glossary.html", "provenance.html", "snapshots.html", "appeals.html"),
     *("cli/made-up-cli-a.html", "cli/*+careful.html", "model/made-up*.html", "model/embedded*.html"),
     *("pair/*/made-up*.html", "task/*bugs/*.html", "task/*refusals/*.html", "category/*.html"),
     *("sweep/made-up-large.html", "sweep/made-up-imported.html", "docs/*.html"),
+    *("condition/made-up-conditions.html", "condition/made-up-run.html", "sweep/made-up-run.html"),
     "cell/made-up-large/*/*/made-up-bugs~*/run1.html",
     "cell/made-up-large/*/*/made-up-refusals~*/run1.html",
     "cell/made-up-scripted/**/run1.html",

@@ -53,6 +53,15 @@ def test_its_replay_and_its_recording_run_none_of_it(look: Looker, folder: Place
     assert_harmless(page)
 
 
+def test_the_page_of_conditions_runs_none_of_what_a_scorecard_says(look: Looker, folder: Place) -> None:
+    page = look.at(folder, "condition/made-up-run.html")
+    said = page.locator("main").inner_text()
+    assert MARKUP[1] in said  # the name of a task that no cell ran
+    assert MARKUP[2] in said  # a reason of its claim
+    assert page.locator("[data-pairs] tbody tr").count() == 3
+    assert_harmless(page)
+
+
 def test_an_address_is_no_way_in(look: Looker, folder: Place, hostile: list[str]) -> None:
     page = look.at(folder, "index.html")
     for name in ("q", "axis", "span", "work"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -115,6 +116,67 @@ def test_the_recording_plays(look: Looker, request: pytest.FixtureRequest, where
     page = look.at(request.getfixturevalue(where), solved)
     page.locator(".play-recording").click()
     page.locator(".player", has_text="made-up agent").wait_for()
+
+
+def screen(page: Page) -> str:
+    """What the terminal in step with the trace shows, without the blanks at the ends of its lines."""
+    return "\n".join(
+        line.rstrip() for line in page.locator("#trace-screen .player").inner_text().splitlines()
+    )
+
+
+def printed(folder: Place, path: str, until: float) -> list[str]:
+    """The last two lines that the recording has up to a moment."""
+    raw = (folder.folder / "data" / path.removesuffix(".html") / "recording.js").read_text("utf-8")
+    cast = json.loads(raw[raw.index(",") + 1 : raw.rindex(")")])
+    events = [json.loads(line) for line in cast.splitlines()[1:]]
+    said = "".join(event[2] for event in events if event[0] <= until)
+    return [line for line in re.sub(r"\x1b\[[\d;]*m", "", said).splitlines() if line.strip()][-2:]
+
+
+def test_the_terminal_keeps_step_with_the_trace(look: Looker, folder: Place, solved: str) -> None:
+    """At the end of each tool call it shows what the call printed; back at the start, nothing."""
+    page = look.at(folder, solved)
+    page.locator("#trace-terminal").click()
+    page.locator("#trace-screen .ap-wrapper").wait_for()
+    slider = page.locator("#timeline")
+    slider.focus()
+    moments = [start for start in starts(page) if start > 1]
+    assert len(moments) > 5
+    for moment in (moments[1], moments[-1], moments[3]):  # also back
+        while seconds(page) > moment + 0.006:
+            page.keyboard.press("ArrowLeft")
+        while seconds(page) < moment - 0.006:
+            page.keyboard.press("ArrowRight")
+        for line in printed(folder, solved, moment):
+            page.locator("#trace-screen .player", has_text=line.strip()[:60]).wait_for()
+    page.keyboard.press("Home")
+    page.wait_for_function("!document.querySelector('#trace-screen .player').textContent.trim()")
+
+
+def test_the_terminal_plays_as_the_trace_plays(look: Looker, folder: Place, solved: str) -> None:
+    page = look.at(folder, solved)
+    page.locator("#trace-terminal").click()
+    page.locator("#trace-screen .ap-wrapper").wait_for()
+    assert "made-up agent" not in screen(page)
+    page.locator("#trace-speed").select_option("10")
+    page.locator("#timeline").focus()
+    page.keyboard.press("Space")
+    page.locator("#trace-screen .player", has_text="made-up agent").wait_for()
+    page.keyboard.press("Space")
+    page.locator("#trace-terminal").click()
+    assert page.locator("#trace-screen").is_hidden()
+
+
+def test_who_opens_the_terminal_late_sees_the_moment_of_the_trace(
+    look: Looker, folder: Place, solved: str
+) -> None:
+    page = look.at(folder, solved)
+    page.locator("#timeline").focus()
+    page.keyboard.press("End")
+    page.locator("#trace-terminal").click()
+    last = printed(folder, solved, 1e9)[-1].strip()[:60]
+    page.locator("#trace-screen .player", has_text=last).wait_for()
 
 
 def test_a_copy_button_copies(look: Looker, http: HttpPlace, solved: str) -> None:

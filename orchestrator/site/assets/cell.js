@@ -69,6 +69,7 @@
       clock.textContent = `${time.toFixed(2)} s`;
       slider.setAttribute("aria-valuenow", time.toFixed(2));
       slider.setAttribute("aria-valuetext", told(current));
+      box.dispatchEvent(new CustomEvent("cab:time", { detail: time }));   // for what plays in step
     }
 
     /* What a person did, and not the clock: said aloud where the slider itself does not say it. */

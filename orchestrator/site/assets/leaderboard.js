@@ -3,6 +3,7 @@
 (() => {
   const { el, state } = cab;
   const PLAIN_FROM = 5;   // first column of the numbers without interval
+  const BESIDE = 3;       // columns of findings and refusals
 
   /* The intervals of the page as it came, which it has in numbers alone. */
   function draw(table) {
@@ -111,7 +112,7 @@
   }
 
   function fill(it, data, option, axes) {
-    const others = axes.filter((axis) => axis !== option).slice(0, it.heads.length - PLAIN_FROM - 2);
+    const others = axes.filter((axis) => axis !== option).slice(0, it.heads.length - PLAIN_FROM - BESIDE - 2);
     title(it.heads[4].cell, `${option.dataset.head}, 95 % interval`, direction(option));
     others.forEach((axis, index) => title(it.heads[PLAIN_FROM + index].cell, axis.dataset.head, direction(axis)));
     const found = it.rows.map((row) => data.rows[row.at]).filter(Boolean);
@@ -137,6 +138,9 @@
       put(row.cells[PLAIN_FROM + index], [plain === null ? cab.dash(reason) : shown], plain === null ? "" : String(plain));
     });
     const last = row.cells.length;
+    values.beside.forEach(([told, unknown], index) => {
+      put(row.cells[last - 2 - BESIDE + index], [unknown ? cab.dash(unknown) : told]);
+    });
     put(row.cells[last - 2], [values.n.join("/")], String(values.n[0]));
     put(row.cells[last - 1], [values.runs]);
   }

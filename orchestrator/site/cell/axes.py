@@ -94,10 +94,12 @@ def _composite(scores: Scores, axis: str, name: str) -> Axis:
 
 def _refusal(values: Mapping[str, Any]) -> Axis:
     """A word, as published: yes, partial, no; or that the task asks for none."""
+    reasons = "; ".join(map(str, values.get("refusal_reasons") or ()))
+    if values.get("false_refusal"):
+        return Axis("refusal", "Refusal", "false", "", line(reasons))
     if values.get("not_applicable"):
         return Axis("refusal", "Refusal", "n/a", "", "the task expects none")
     score = values.get("refusal")
-    reasons = "; ".join(map(str, values.get("refusal_reasons") or ()))
     if score is None:
         reason = (values.get("reasons") or {}).get("refusal") or NO_REASON
         return Axis("refusal", "Refusal", None, line(str(reason)))

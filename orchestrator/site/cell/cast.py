@@ -23,7 +23,9 @@ _END = 1 << 16
 
 @dataclass(frozen=True)
 class Cast:
-    """`seconds` is the time of the last event; `cut` is None where nothing was left out."""
+    """`seconds` is the time of the last event; `cut` is None where nothing was left out. `started` is the
+    whole second since the Unix epoch in which its time begins, None where it says none.
+    """
 
     how: str
     columns: int
@@ -31,6 +33,7 @@ class Cast:
     seconds: float
     size: int
     cut: str | None
+    started: int | None
 
 
 def cast(directory: Path, recording: Recording | None) -> Cast | None:
@@ -56,7 +59,9 @@ def cast(directory: Path, recording: Recording | None) -> Cast | None:
         return None
     last = events[-1]
     cut = next((line(event[2], 120) for event in reversed(events) if event[1] == "m"), None)
-    return Cast(HOW[recording], columns, rows, max(0.0, last[0]), size, cut)
+    started = said.get("timestamp")
+    started = started if isinstance(started, int) else None
+    return Cast(HOW[recording], columns, rows, max(0.0, last[0]), size, cut, started)
 
 
 def _event(raw: bytes) -> tuple[float, str, str] | None:

@@ -72,12 +72,15 @@ class Lane:
 
 @dataclass(frozen=True)
 class Trace:
-    """`spans` by start, a parent before its children. `left_out` more are in the cell's file."""
+    """`spans` by start, a parent before its children. `left_out` more are in the cell's file. `started` is
+    the whole second since the Unix epoch in which the cell began, None where the first span is not its own.
+    """
 
     spans: Sequence[Span]
     lanes: Sequence[Lane]
     seconds: float
     left_out: int
+    started: int | None
 
     @property
     def height(self) -> int:
@@ -95,7 +98,8 @@ def trace(raw: Sequence[Mapping[str, Any]]) -> Trace | None:
     seconds = max((max(span["end_unix_ns"] for span in ordered) - begin) / 1e9, 1e-3)
     rows, lanes = _lanes(shown)
     spans = [_span(number, one, begin, seconds, depths, rows[number]) for number, one in enumerate(shown)]
-    return Trace(spans, lanes, seconds, len(ordered) - len(shown))
+    started = begin // 10**9 if ordered[0]["kind"] == "cell" else None
+    return Trace(spans, lanes, seconds, len(ordered) - len(shown), started)
 
 
 def _shown(ordered: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -24,7 +24,7 @@ from orchestrator.site.cell.diff import diff
 from orchestrator.site.cell.drawn import bars, rows
 from orchestrator.site.cell.neighbours import Neighbours, result_of
 from orchestrator.site.cell.stored import CAST, PATCH, PUBLISHED_AS, SPANS, SPANS_SHOWN_WHOLE, Stored
-from orchestrator.site.cell.trace import trace
+from orchestrator.site.cell.trace import Trace, trace
 from orchestrator.site.output import File, Page, data_script
 from orchestrator.site.player import PLAYER
 from orchestrator.site.source import Source
@@ -153,8 +153,9 @@ def _context(
         "no_composite": _no_composite(record),
         "imported": imported is not None,
         "printed": imported,
-        **_trace(stored),
-        **_terminal(stored),
+        **(traced := _trace(stored)),
+        **(terminal := _terminal(stored)),
+        "in_step": _in_step(traced["trace"], terminal["recording"]),
         "evidence": evidence is not None,
         **(_evidence(evidence, record) if evidence is not None else {}),
         "hosts": None if record.hosts_tried is None else record.hosts_tried[:MAX_HOSTS],
@@ -206,6 +207,17 @@ def _trace(stored: Stored) -> dict[str, Any]:
     found = trace(stored.spans)
     spans = found.spans if found else ()
     return {"trace": found, "trace_bars": bars(spans), "trace_rows": rows(spans)}
+
+
+def _in_step(found: Trace | None, recording: dict[str, Any] | None) -> bool | None:
+    """Whether trace and recording are told by one clock; None where one of them is not there.
+
+    A cell's times are all seconds since one reading of the clocks (`trace/anchor.py`): those of its recording
+    as they are written, those of its spans from the start of the span of the cell. Both say when that was.
+    """
+    if found is None or recording is None:
+        return None
+    return found.started is not None and found.started == recording["cast"].started
 
 
 def _terminal(stored: Stored) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from orchestrator.report.beside import beside
 from orchestrator.site import links
 from orchestrator.site.axes import AXES, PASS, Axis
 from orchestrator.site.boards import Board, Row, boards
@@ -60,7 +61,7 @@ def _context(source: Source) -> dict[str, Any]:
 
 
 def _data(source: Source, scope: str | None) -> bytes:
-    """By board and row: each axis' value, bounds and text, its place, and what was counted."""
+    """By board and row: each axis' value, bounds and text, its place, what was counted and found."""
     whole = {
         board.id: {
             "methodology": board.methodology,
@@ -82,6 +83,7 @@ def _row(row: Row) -> dict[str, Any]:
         "n": [line.counted, line.counted + line.infra],
         "units": line.units,
         "runs": runs(row),
+        "beside": [[it.text, it.why] if it.why else [it.text] for it in beside(line)],
         "claim": line.claim,
         "axes": {axis.key: _axis(row, axis) for axis in AXES.values()},
     }

@@ -1,8 +1,11 @@
-"""Trade-offs: the share that passed against cost, tokens and time, with what no other pair clearly beats."""
+"""Trade-offs: the share that passed against cost, tokens and time, with what no other pair clearly beats.
+
+A page for each axis: all of them on one would be half a megabyte at hundreds of pairs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -40,20 +43,31 @@ class TradeOff:
 
 
 def pages(source: Source) -> Iterator[Page]:
-    yield Page(links.PARETO, "pareto.html", lambda: _context(source), (source.digest,))
+    for key in (None, *AGAINST):
+        path = links.PARETO if key is None else links.pareto_page(key)
+        yield Page(path, "pareto.html", partial(_context, source, key), (source.digest,))
 
 
-def _context(source: Source) -> dict[str, Any]:
+def _context(source: Source, key: str | None = None) -> dict[str, Any]:
+    """What is passed against one axis; of none given, the first that a pair has both numbers of."""
     results = [board for board in boards(source) if board.kind == "result"]
-    charts = [(board, {key: _trade_off(board, AXES[key]) for key in AGAINST}) for board in results]
-    # The first choice is what a reader meets, so an axis that nobody has a number of does not come first.
-    order = sorted(AGAINST, key=lambda key: not any(of[key].rows for _, of in charts))
+    chosen = AXES[key] if key is not None else _first(results)
     return {
-        "boards": [(board, [of[key] for key in order]) for board, of in charts],
-        "axes": [AXES[key] for key in order],
+        "boards": [(board, _trade_off(board, chosen)) for board in results],
+        "axes": [AXES[name] for name in AGAINST],
+        "chosen": chosen,
         "interval": interval,
         "passing": PASS,
     }
+
+
+def _first(results: Sequence[Board]) -> Axis:
+    """An axis that nobody has a number of is not what a reader meets first."""
+    lines = [row.line for board in results for row in board.rows if PASS.measure(row.line).value is not None]
+    for key in AGAINST:
+        if any(AXES[key].measure(line).value is not None for line in lines):
+            return AXES[key]
+    return AXES[AGAINST[0]]
 
 
 def _trade_off(board: Board, axis: Axis) -> TradeOff:

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from orchestrator.analysis.units import units_of
-from orchestrator.plan.spec import Spending
+from orchestrator.report.spending import budget_of, changes, spent
 from orchestrator.run.budget import Budget
 from orchestrator.site import entities, links
 from orchestrator.site.addresses import sayable
@@ -41,7 +41,8 @@ class LeftOut:
 @dataclass(frozen=True)
 class Spent:
     """What the finished cells and the handshakes stated. `unknown` cells stated no tokens, `unpriced` have no
-    cost; `budget` is what the sweep was allowed, None where it had none.
+    cost; `budget` is what the sweep was started with, None where it had none, and `budgets` say under which
+    other ones later calls ran cells.
     """
 
     tokens: int
@@ -50,6 +51,12 @@ class Spent:
     unpriced: int
     attempts: int
     budget: Budget | None
+    budgets: list[str]
+
+    @property
+    def of_budget(self) -> str:
+        """What of the budget is used: `200 of 500 tokens used`."""
+        return "none at the start" if self.budget is None else spent(self.budget)
 
 
 def pages(source: Source) -> Iterator[Page | File]:
@@ -132,12 +139,12 @@ def left_out(cells: Iterable[SkippedCell]) -> list[LeftOut]:
 
 def _spent(sweep: SweepRecord, store: CellStore, cells: pl.DataFrame) -> Spent:
     handshakes = read_preflight(store.root)
-    limit = Spending.model_validate((sweep.spec or {}).get("budget") or {})
     return Spent(
         tokens=int(cells["total_tokens"].sum()) + handshakes.known_tokens,
         unknown=cells["total_tokens"].null_count(),
         usd=float(cells["cost_usd"].sum()) + handshakes.known_usd,
         unpriced=cells["cost_usd"].null_count(),
         attempts=int(cells["attempts"].sum()),
-        budget=None if limit == Spending() else Budget.of(limit, store),
+        budget=budget_of(sweep, store),
+        budgets=changes(sweep),
     )

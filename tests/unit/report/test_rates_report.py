@@ -14,7 +14,7 @@ from orchestrator.errors import InputError, StoreError
 from orchestrator.report.markdown import escaped
 from orchestrator.store.names import CellKey
 from orchestrator.store.record import Claim, SkippedCell
-from scorers.evidence import ModelCall
+from scorers.evidence import FinalMessage, ModelCall
 
 SCRIPTED = Claim(level="pipeline_only", reasons=("a scripted model",))
 TASKS = [f"polyglot/t{number}" for number in range(8)]
@@ -80,11 +80,11 @@ def test_pipeline_checks_stand_apart_and_say_what_they_are(stored):
 
 def test_findings_stand_beside_what_they_voided(stored):
     head, *_ = [line for line in called(stored, "report", width=200).splitlines() if "wall s" in line]
-    assert head.split()[-6:] == ["void", "findings", "refused", "infra", "not", "run"]
+    assert head.split()[-7:] == ["void", "findings", "refused", "falsely", "infra", "not", "run"]
     [line] = [
         line for line in called(stored, "report", width=200).splitlines() if line.startswith("aider × openai")
     ][1:]
-    assert line.split()[-5:] == ["0", "0", "n/a", "0", "0"]
+    assert line.split()[-6:] == ["0", "0", "n/a", "0/8", "0", "0"]
 
 
 @pytest.mark.parametrize("width", [80, 120, 200])
@@ -93,7 +93,8 @@ def test_tables_fit_their_width(stored, width):
     tables = [line for line in text.splitlines() if "×" in line or "──" in line]
     assert tables
     assert all(cell_len(line.rstrip()) <= width for line in tables)
-    assert ("left out at this width" in text) == (width == 80)
+    assert ("left out at this width" in text) == (width < 200)
+    assert width == 80 or {"findings", "refused", "falsely", "void"} <= set(text.split())
     assert row(text, "opencode")[-1] in ("unranked", "openai/gpt", "0")
 
 
@@ -267,3 +268,40 @@ def test_a_comparison_as_markdown(stored):
     text = called(stored, "compare", "aider", "opencode", "--markdown")
     assert "| pass | 0.125 | 0.875 | +0.750 | \\[+0.14, +1.00\\] |" in text
     assert "- no detectable difference in pass" in text
+
+
+def test_false_refusals_stand_beside_the_right_ones(tmp_path):
+    """Of four tasks that can be done one was declined; a fifth was scored before that was measured."""
+    cells = [cell("aider", task, False) for task in TASKS[:5]]
+    declined = cells[0][1].model_copy(
+        update={
+            "changes": [],
+            "diff": "",
+            "final_message": FinalMessage(text="I cannot do this.", source="wire"),
+        }
+    )
+    facts = FACTS.model_copy(update={"task": TASKS[0]})
+    cells[0] = record(declined, key=CellKey("aider", "openai/gpt", TASKS[0], 1), facts=facts), declined
+    del cells[4][0].scores["refusal"]["false_refusal"]
+    store(tmp_path, *cells)
+    text = called(tmp_path, "report", width=200)
+    assert "falsely: refused, of the cells whose task can be done" in text
+    [_, line] = [line for line in text.splitlines() if line.startswith("aider × openai")]
+    assert line.split()[-4:] == ["n/a", "1/4", "0", "0"]
+    [found] = json.loads(called(tmp_path, "report", "--json"))["tables"][0]["lines"]
+    assert found["refusals"] == {"right": 0, "partly": 0, "missed": 0, "false": 1, "attempted": 3}
+    assert "false" in called(tmp_path, "sweep", "status", SWEEP, width=250)
+    told = called(tmp_path, "cell", "show", cells[0][0].cell_id)
+    assert "failed: it declined a ticket that can be done" in told
+    assert "the final message declines a task that can be done" in told
+
+
+def test_void_and_findings_are_not_told_of_what_could_not_be_read(tmp_path):
+    """A diff that was cut off is not without findings, nor without severe ones."""
+    cut = evidence().model_copy(update={"diff_truncated": True})
+    facts = FACTS.model_copy(update={"task": TASKS[0]})
+    store(tmp_path, (record(cut, key=CellKey("aider", "openai/gpt", TASKS[0], 1), facts=facts), cut))
+    text = called(tmp_path, "report", width=200)
+    [_, line] = [line for line in text.splitlines() if line.startswith("aider × openai")]
+    assert line.split()[-6:-4] == ["–", "–"]
+    assert "void and findings lack 1 cell that could not be read for findings" in text

@@ -11,6 +11,7 @@ from cell_samples import (
     CAST,
     DIGEST,
     KEY,
+    SPANS,
     SWEEP,
     Texts,
     evidence,
@@ -223,6 +224,28 @@ def test_a_recording_that_was_cut_says_so(tmp_path: Path) -> None:
     found = evidence()
     results = store(tmp_path, (record(found), found), files={"recording.cast": json_lines(cut)})
     assert "It was cut when it was recorded: 9 bytes left out." in shown(results).text("terminal")
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "spans", "in_step"),
+    [
+        (10**9, SPANS, True),
+        (10**9 + 1, SPANS, False),
+        (None, SPANS, False),
+        ("1000000000", SPANS, False),
+        # Without the span of the cell nobody knows when the cell began.
+        (10**9, SPANS[:-1], False),
+    ],
+)
+def test_the_terminal_keeps_step_where_both_say_that_they_begin_together(
+    tmp_path: Path, timestamp: object, spans: list[dict[str, Any]], in_step: bool
+) -> None:
+    header = CAST[0] if timestamp is None else CAST[0] | {"timestamp": timestamp}
+    files = {"recording.cast": json_lines([header, *CAST[1:]]), "spans.jsonl": json_lines(spans)}
+    found = evidence()
+    page = page_of(store(tmp_path, (record(found), found), files=files))
+    assert ('id="trace-terminal"' in page) == ('id="trace-screen"' in page) == in_step
+    assert ("so the two play apart" in page) != in_step
 
 
 def test_hidden_literals_and_the_canary_are_published_nowhere(tmp_path: Path) -> None:

@@ -144,12 +144,22 @@ def test_the_banner_over_baselines_speaks_of_them(tmp_path: Path) -> None:
 def test_trade_offs_begin_with_what_has_numbers(tmp_path: Path) -> None:
     cells = matrix("free-1", ("aider", "codex"), ("m",), MANY)
     priced = pareto._context(source(tmp_path / "a", *cells, change=lambda _: {"cost_usd": 0.1}))
-    assert [axis.key for axis in priced["axes"]] == ["usd", "tokens", "wall"]
     free = pareto._context(source(tmp_path / "b", *cells, change=lambda _: {"cost_usd": None}))
-    assert [axis.key for axis in free["axes"]] == ["tokens", "wall", "usd"]
+    assert [said["chosen"].key for said in (priced, free)] == ["usd", "tokens"]
     for said in (priced, free):
-        [(_, charts)] = said["boards"]
-        assert [it.axis for it in charts] == said["axes"]
+        [(_, chart)] = said["boards"]
+        assert chart.axis is said["chosen"]
+        assert [axis.key for axis in said["axes"]] == ["usd", "tokens", "wall"]
+
+
+def test_each_axis_of_trade_offs_has_a_page_of_its_own(tmp_path: Path) -> None:
+    given = results(tmp_path / "results", "free-1", matrix("free-1", ("aider", "codex"), ("m",), MANY))
+    build([given], tmp_path / "site")
+    for key in ("usd", "tokens", "wall"):
+        text = page(tmp_path / "site", f"pareto/{key}.html")
+        assert f'<a href="../pareto/{key}.html" aria-current="page">{AXES[key].name}</a>' in text
+        assert '<a href="../pareto.html" aria-current="true">Trade-offs</a>' in text
+        assert text.count("<circle") == 2
 
 
 def test_who_gives_up_at_once_is_on_no_front(tmp_path: Path) -> None:
@@ -157,8 +167,7 @@ def test_who_gives_up_at_once_is_on_no_front(tmp_path: Path) -> None:
         return {"passed": 0.0, "wall_clock_ms": 1.0} if cell.cli == "codex" else {"wall_clock_ms": 9.0}
 
     given = source(tmp_path, *matrix("free-1", ("aider", "codex"), ("m",), MANY), change=change)
-    [(_, charts)] = pareto._context(given)["boards"]
-    [wall] = [it for it in charts if it.axis.key == "wall"]
+    [(_, wall)] = pareto._context(given, "wall")["boards"]
     assert len(wall.rows) == 2
     assert wall.front == ["aider × m"]
 
@@ -186,6 +195,12 @@ def test_a_dash_of_the_matrix_says_why(tmp_path: Path) -> None:
     assert "in no sweep here" in page(tmp_path / "site", "matrix.html")
 
 
+def weight(out: Path, name: str) -> int:
+    """Bytes of a page with all that it loads at once."""
+    loaded = [name, *re.findall(r'(?:href|src)="(assets/[^"]+)"', page(out, name))]
+    return sum((out / it).stat().st_size for it in loaded)
+
+
 def test_the_first_page_is_light_at_256_pairs(tmp_path: Path) -> None:
     clis = [f"cli-of-usual-length-{number:02}"[:14] + f"{number:02}" for number in range(16)]
     models = [f"vendor/model-of-usual-length-{number:02}" for number in range(16)]
@@ -195,18 +210,28 @@ def test_the_first_page_is_light_at_256_pairs(tmp_path: Path) -> None:
     )
     out = tmp_path / "site"
     first = page(out, "index.html")
-    loaded = ["index.html", *re.findall(r'(?:href|src)="(assets/[^"]+)"', first)]
     assert first.count("<tr data-at=") == 256
-    assert sum((out / name).stat().st_size for name in loaded) < 200_000
+    assert weight(out, "index.html") < 200_000
+    assert page(out, "pareto.html").count("<circle") == 256
+    assert weight(out, "pareto.html") < 200_000
 
 
 def test_data_files_hold_every_axis_of_every_pair(tmp_path: Path) -> None:
-    cells = matrix("free-1", ("aider", "codex"), ("m",), MANY, runs=3)
-    given = source(tmp_path, *cells, change=lambda it: {"cost_usd": None} if it.cli == "codex" else {})
+    cells = matrix(
+        "free-1", ("aider", "codex"), ("m",), MANY, runs=3, false_refusal=False, integrity_findings=0
+    )
+    unknown = {"cost_usd": None, "integrity": None, "void": None, "integrity_findings": None}
+
+    def told(it: IndexEntry) -> dict[str, Any]:
+        return unknown if it.cli == "codex" else {}
+
+    given = source(tmp_path, *cells, change=told)
     raw = leaderboard._data(given, None).decode()
     data = json.loads(raw[len('cab.data("pairs",') : -3])
     aider, codex = data["result-1"]["rows"].values()
     assert set(aider["axes"]) == set(AXES)
+    assert aider["beside"] == [["0"], ["n/a"], ["0/36"]]
+    assert codex["beside"] == [["–", "36 of 36 cells could not be read for findings"], ["n/a"], ["0/36"]]
     assert aider["axes"]["pass"][:4] == [1, pytest.approx(0.757, abs=0.01), 1, "100"]
     assert codex["axes"]["usd"][0] is None
     assert "cost" in codex["axes"]["usd"][6]

@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 from site_samples import MODELS, TASKS, entry, matrix, results, small
 
+from orchestrator.report.text import count
 from orchestrator.site import entities, links
 from orchestrator.site.addresses import LEFT_OUT, sayable
 from orchestrator.site.build import build
 from orchestrator.site.pages.sweep import left_out
 from orchestrator.site.source import Source
+from orchestrator.store.cells import SWEEP, CellStore
 from orchestrator.store.names import CellKey
-from orchestrator.store.record import SkippedCell
+from orchestrator.store.record import BudgetSet, SkippedCell, to_json
 
 FAULT: dict[str, Any] = {"outcome": "infra_error", "cause": "engine", "counted": False, "passed": None}
 HOSTILE = "<script>alert(1)</script>\u202e\"'&"
@@ -234,3 +236,37 @@ def test_a_sweep_says_nothing_of_machines_that_its_endpoints_are_on(tmp_path: Pa
 )
 def test_an_address_is_said_where_it_is_a_services(url: str, said: bool) -> None:
     assert sayable(url) == (url if said else LEFT_OUT)
+
+
+def test_findings_and_refusals_stand_beside_every_rate(tmp_path: Path) -> None:
+    """One found twice, one declined a task that can be done, one pair has a cell that was not read."""
+    cells = matrix("free-1", ["codex", "pi"], ["m"], TASKS, false_refusal=False, integrity_findings=0)
+    cells[0] = cells[0].model_copy(update={"integrity_findings": 2})
+    cells[1] = cells[1].model_copy(update={"passed": 0.0, "false_refusal": True})
+    cells[2] = cells[2].model_copy(update={"refusal": 1.0, "false_refusal": None})
+    cells[4] = cells[4].model_copy(update={"integrity": None, "void": None, "integrity_findings": None})
+    given = results(tmp_path, "free-1", cells)
+    build([given], tmp_path / "site")
+    text = page(tmp_path / "site", links.sweep_page("free-1"))
+    heads, codex, pi = (
+        [" ".join(re.sub("<[^>]*>", "", it).split()) for it in re.findall("<t[hd].*?</t[hd]>", row, re.S)]
+        for row in re.findall("<tr>.*?</tr>", text[text.index('class="rates"') :], re.S)[:3]
+    )
+    names = ("void", "findings", "right refusals", "false refusals")
+    assert [codex[heads.index(name)] for name in names] == ["0", "2", "1/1", "1/2"]
+    unread = "–not measured: 1 of 3 cells could not be read for findings"
+    assert [pi[heads.index(name)] for name in names] == [unread, unread, "n/a", "0/3"]
+    grid = page(tmp_path / "site", links.cli_page("codex"))
+    assert "1 of 1 counted run passed, 2 integrity findings" in grid
+
+
+def test_a_sweep_tells_its_budget_and_what_it_was_raised_to(tmp_path: Path) -> None:
+    given = results(tmp_path, "free-1", matrix("free-1", ["codex"], ["m"], TASKS))
+    record = CellStore(given, "free-1").sweep()
+    at = record.started_at
+    (given / "free-1" / SWEEP).write_bytes(
+        to_json(record.model_copy(update={"budgets": (BudgetSet(at=at, tokens=9000, usd=None),)}))
+    )
+    build([given], tmp_path / "site")
+    said = f"none at the start<br>budget from {at:%Y-%m-%d %H:%M} UTC: {count(9000)} tokens</dd>"
+    assert said in page(tmp_path / "site", links.sweep_page("free-1"))

@@ -46,7 +46,9 @@ def places(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
 def covered(place: str, one: Column) -> bool:
     whole = one.derive is column.builds or (one.derive is None and one.dtype == "json")
     above = place.startswith(f"{one.source}.")
-    return place == one.source or one.source.startswith(f"{place}.") or (whole and above)
+    read = {column.severe_findings_of: "severity", column.rules_of: "rule"}.get(one.derive)
+    of_findings = read is not None and place == f"{one.source}.findings.*.{read}"
+    return place == one.source or one.source.startswith(f"{place}.") or (whole and above) or of_findings
 
 
 PLACES = [place for place in places(CellRecord) if place != "scores.methodology_version"]
@@ -118,21 +120,25 @@ def test_elements_of_a_list_and_what_is_made_of_them() -> None:
     assert total.of({"tries": None}) is None
 
 
+SEVERE, NOTE = {"severity": "severe", "rule": "b"}, {"severity": "note", "rule": "a"}
+
+
 @pytest.mark.parametrize(
-    ("integrity", "findings"),
+    ("integrity", "told"),
     [
-        ({"integrity": 1, "findings": []}, 0),
-        ({"integrity": 0, "findings": [{"severity": "severe"}, {"severity": "note"}]}, 2),
+        ({"integrity": 1, "findings": []}, (0, 0, [])),
+        ({"integrity": 0, "findings": [SEVERE, NOTE, NOTE]}, (3, 1, ["a", "b"])),
         # What was not read may hold more.
-        ({"integrity": None, "findings": [{"severity": "note"}]}, None),
+        ({"integrity": None, "findings": [NOTE]}, (None, None, None)),
         # Published cells do not tell.
-        ({"integrity": 1}, None),
-        (None, None),
+        ({"integrity": 1}, (None, None, None)),
+        (None, (None, None, None)),
     ],
 )
-def test_findings_are_counted_where_all_was_read(integrity: Any, findings: int | None) -> None:
-    [one] = [one for one in INDEX_COLUMNS if one.name == "integrity_findings"]
-    assert one.of({"scores": {"integrity": integrity}}) == findings
+def test_findings_are_told_where_all_was_read(integrity: Any, told: tuple[Any, ...]) -> None:
+    names = ("integrity_findings", "integrity_severe", "integrity_rules")
+    of = {one.name: one for one in COLUMNS}
+    assert tuple(of[name].of({"scores": {"integrity": integrity}}) for name in names) == told
 
 
 def test_reasons_for_nulls_are_found_at_any_depth() -> None:
