@@ -94,8 +94,8 @@ def pages(source: Source) -> Iterator[Page]:
     for sweep_id, cells in sorted(of.items()):
         if any(cell.condition is not None for cell in cells):
             context = partial(_context, source, sweep_id, cells)
-            digests = digest_of(*sorted(f"{cell.record_sha256} {cell.task}" for cell in cells))
-            given = (digests, _digest(_scorecard(source, sweep_id)))
+            of_cells = digest_of(*(source.told[cell.cell_id] for cell in cells))
+            given = (of_cells, repr(source.plans[sweep_id]), _digest(_scorecard(source, sweep_id)))
             yield Page(links.condition_page(sweep_id), "condition.html", context, given)
 
 

@@ -40,7 +40,7 @@ class TradeOff:
 
 
 def pages(source: Source) -> Iterator[Page]:
-    yield Page(links.PARETO, "pareto.html", lambda: _context(source), (source.digest,))
+    yield Page(links.PARETO, "pareto.html", lambda: _context(source), (source.everything,))
 
 
 def _context(source: Source) -> dict[str, Any]:
