@@ -61,7 +61,7 @@ class Unit:
 
     cells: tuple[Cell, ...]
 
-    @property
+    @cached_property
     def first(self) -> Cell:
         return self.cells[0]
 
@@ -97,11 +97,11 @@ class Unit:
             name: None if total is None or not runs else total / runs for name, total in self.sums.items()
         }
 
-    @property
+    @cached_property
     def runs(self) -> int:
         return len(self.counted)
 
-    @property
+    @cached_property
     def passes(self) -> int:
         return self.scores.passes
 
