@@ -24,7 +24,7 @@ from orchestrator.analysis.differences import (
 from orchestrator.analysis.groups import contestant_of
 from orchestrator.analysis.measures import UNJUDGED
 from orchestrator.analysis.sides import VALUE, Dimension, Side, differing
-from orchestrator.analysis.units import Unit, unit_of
+from orchestrator.analysis.units import Unit
 from orchestrator.errors import InputError
 from orchestrator.stats.paired import MIN_TASKS
 from orchestrator.store.names import NO_STACK
@@ -141,7 +141,7 @@ def _by_group(
         together[name, (*(value(cell) for value in alike), cell.task_name, cell.content or "")].append(cell)
     found: dict[Name, dict[Key, Unit]] = defaultdict(dict)
     for (name, key), of in together.items():
-        found[name][key] = unit_of(of)
+        found[name][key] = Unit(tuple(of))
     return found
 
 

@@ -9,6 +9,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from orchestrator.analysis.cells import Cell, cells_of
@@ -47,9 +48,10 @@ class Runs(Protocol):
     def unknown(self) -> Mapping[str, int]: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Unit:
-    """The cells of one unit. `first` names it: contestant, model and task are those of every cell.
+    """The cells of one unit, of which there is at least one. `first` names it: contestant, model and task are
+    those of every cell. The numbers are reckoned when they are asked for, and once.
 
     `sums` and `means` have each of `VALUES` over the counted cells, None where one of them was not measured
     (`unknown` says how many were not) or, of means, where no cell counted. `runs` is the number of counted
@@ -59,27 +61,92 @@ class Unit:
     """
 
     cells: tuple[Cell, ...]
-    counted: tuple[Cell, ...]
-    scores: UnitScores
-    sums: Mapping[str, float | None]
-    means: Mapping[str, float | None]
-    unknown: Mapping[str, int]
-    runs: int
-    passes: int
-    void: int
-    unread: int
-    unjudged: int
-    refusals: tuple[int, int, int]
-    false_refusals: tuple[int, int]
-    outcomes: Counter[str]
-    claims: frozenset[ClaimLevel]
-    cli_versions: frozenset[str]
-    model_builds: frozenset[str]
-    sweeps: frozenset[str]
 
-    @property
+    @cached_property
     def first(self) -> Cell:
         return self.cells[0]
+
+    @cached_property
+    def counted(self) -> tuple[Cell, ...]:
+        return tuple(cell for cell in self.cells if cell.counted)
+
+    @cached_property
+    def scores(self) -> UnitScores:
+        return scores_of_unit([cell.row for cell in self.cells])
+
+    @cached_property
+    def _known(self) -> dict[str, list[float]]:
+        return {
+            name: [value for cell in self.counted if (value := of(cell)) is not None]
+            for name, of in VALUES.items()
+        }
+
+    @cached_property
+    def unknown(self) -> Mapping[str, int]:
+        return {name: self.runs - len(values) for name, values in self._known.items()}
+
+    @cached_property
+    def sums(self) -> Mapping[str, float | None]:
+        return {
+            name: None if self.unknown[name] else math.fsum(values) for name, values in self._known.items()
+        }
+
+    @cached_property
+    def means(self) -> Mapping[str, float | None]:
+        runs = self.runs
+        return {
+            name: None if total is None or not runs else total / runs for name, total in self.sums.items()
+        }
+
+    @cached_property
+    def runs(self) -> int:
+        return len(self.counted)
+
+    @cached_property
+    def passes(self) -> int:
+        return self.scores.passes
+
+    @cached_property
+    def void(self) -> int:
+        return sum(cell.void is True for cell in self.counted)
+
+    @cached_property
+    def unread(self) -> int:
+        return sum(cell.integrity is None for cell in self.counted)
+
+    @cached_property
+    def unjudged(self) -> int:
+        return sum(cell.unjudged for cell in self.cells)
+
+    @cached_property
+    def refusals(self) -> tuple[int, int, int]:
+        verdicts = [cell.refusal for cell in self.counted]
+        return verdicts.count(1), verdicts.count(0.5), verdicts.count(0)
+
+    @cached_property
+    def false_refusals(self) -> tuple[int, int]:
+        declined = [cell.false_refusal for cell in self.counted]
+        return declined.count(True), declined.count(False)
+
+    @cached_property
+    def outcomes(self) -> Counter[str]:
+        return Counter(cell.outcome for cell in self.cells)
+
+    @cached_property
+    def claims(self) -> frozenset[ClaimLevel]:
+        return frozenset(cell.claim for cell in self.cells)
+
+    @cached_property
+    def cli_versions(self) -> frozenset[str]:
+        return frozenset(cell.cli_version for cell in self.cells if cell.cli_version is not None)
+
+    @cached_property
+    def model_builds(self) -> frozenset[str]:
+        return frozenset(build for cell in self.cells for build in cell.model_builds)
+
+    @cached_property
+    def sweeps(self) -> frozenset[str]:
+        return frozenset(cell.sweep_id for cell in self.cells)
 
 
 def units_of(cells: pl.DataFrame | Sequence[Cell]) -> list[Unit]:
@@ -89,38 +156,4 @@ def units_of(cells: pl.DataFrame | Sequence[Cell]) -> list[Unit]:
     found: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
     for cell in cells if isinstance(cells, Sequence) else cells_of(cells):
         found[cell.kind, cell.methodology, cell.contestant, cell.model, cell.task].append(cell)
-    return [unit_of(found[name]) for name in sorted(found)]
-
-
-def unit_of(cells: Sequence[Cell]) -> Unit:
-    """The unit of these cells; there is at least one."""
-    counted = tuple(cell for cell in cells if cell.counted)
-    known = {
-        name: [value for cell in counted if (value := of(cell)) is not None] for name, of in VALUES.items()
-    }
-    unknown = {name: len(counted) - len(values) for name, values in known.items()}
-    runs = len(counted)
-    sums = {name: None if unknown[name] else math.fsum(values) for name, values in known.items()}
-    scores = scores_of_unit([cell.row for cell in cells])
-    verdicts = [cell.refusal for cell in counted]
-    declined = [cell.false_refusal for cell in counted]
-    return Unit(
-        cells=tuple(cells),
-        counted=counted,
-        scores=scores,
-        sums=sums,
-        means={name: None if total is None or not runs else total / runs for name, total in sums.items()},
-        unknown=unknown,
-        runs=runs,
-        passes=scores.passes,
-        void=sum(cell.void is True for cell in counted),
-        unread=sum(cell.integrity is None for cell in counted),
-        unjudged=sum(cell.unjudged for cell in cells),
-        refusals=(verdicts.count(1), verdicts.count(0.5), verdicts.count(0)),
-        false_refusals=(declined.count(True), declined.count(False)),
-        outcomes=Counter(cell.outcome for cell in cells),
-        claims=frozenset(cell.claim for cell in cells),
-        cli_versions=frozenset(cell.cli_version for cell in cells if cell.cli_version is not None),
-        model_builds=frozenset(build for cell in cells for build in cell.model_builds),
-        sweeps=frozenset(cell.sweep_id for cell in cells),
-    )
+    return [Unit(tuple(found[name])) for name in sorted(found)]

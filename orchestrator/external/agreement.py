@@ -22,6 +22,9 @@ from orchestrator.external.verdicts import of_attempt, stored_verdicts
 from orchestrator.run.outcome import TABLE
 from orchestrator.store.cells import CellStore
 
+HELD_AGAINST = (METADATA, "prompts", "patches", "harness", "agent_logs")
+"""What is read beside a scorecard and the run's results, in the run's directory."""
+
 _HEAD = ("benchmark", "agent", "model", "conditions", "runs")
 _NAMED = 3
 """As many are told by name."""

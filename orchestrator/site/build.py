@@ -12,6 +12,7 @@ import gc
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,12 +21,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from orchestrator.errors import InputError, StoreError
+from orchestrator.run.provenance import Provenance
 from orchestrator.site import links, render, snapshots
 from orchestrator.site.apart import made_apart
 from orchestrator.site.folder import (
     MANIFEST,
     UNFINISHED,
     Made,
+    Manifest,
     is_relative,
     is_there,
     read_manifest,
@@ -36,7 +39,8 @@ from orchestrator.site.folder import (
 from orchestrator.site.output import File, Page, digest_of
 from orchestrator.site.pages import MODULES
 from orchestrator.site.player import PLAYER
-from orchestrator.site.source import Source
+from orchestrator.site.seen import seen
+from orchestrator.site.source import Source, sweeps_of
 from orchestrator.store.files import store_errors
 
 ASSETS = Path(__file__).parent / "assets"
@@ -76,16 +80,34 @@ def build(
     base_url = _checked(base_url)
     if snapshot is not None:
         snapshots.check_new(out, snapshot)
-    read_manifest(out)  # refuses a folder that is no site's before anything is read
+    before = read_manifest(out)  # refuses a folder that is no site's before anything is read
+    roots, cab, kept = sweeps_of(results), Provenance.read(), snapshots.kept(out)
+    # From before the first record is read: what changes meanwhile is seen by the next build.
+    looked = _seen(roots, cab, base_url, kept)
+    if snapshot is None and looked == before.seen and _whole(out, before.files):
+        return Built(out, written=0, kept=len(before.files), removed=0, alike=_alike(before.files))
     source = Source.read(results, base_url=base_url)
     with _alone(out), _collecting_rarely():
         source = replace(source, snapshots=snapshots.kept(out))
-        built = _brought_up_to_date(source, out, progress)
+        built = _brought_up_to_date(source, out, looked, progress)
         if snapshot is None:
             return built
         snapshots.take(out, snapshot, lambda folder: _put_away(source, folder, snapshot, progress), MANIFEST)
-        again = _brought_up_to_date(replace(source, snapshots=snapshots.kept(out)), out, progress)
+        source = replace(source, snapshots=snapshots.kept(out))
+        again = _brought_up_to_date(source, out, "", progress)
     return replace(built, written=built.written + again.written, kept=again.kept)
+
+
+def _seen(
+    roots: Mapping[str, Path], cab: Provenance, base_url: str | None, kept: Iterable[snapshots.Snapshot]
+) -> str:
+    """What a build looks at, as it is now."""
+    facts = (cab.version, cab.commit, cab.dirty, base_url, [it.digest for it in kept], PLAYER)
+    return seen(roots.values(), repr(facts), *render.library_versions(), sys.version)
+
+
+def _whole(out: Path, files: Mapping[str, Made]) -> bool:
+    return all(is_there(out, path, made) for path, made in files.items())
 
 
 @contextmanager
@@ -129,7 +151,7 @@ _OBJECTS = 100_000
 def _put_away(source: Source, folder: Path, name: str, progress: Progress) -> snapshots.Facts:
     """Make the site of the same results as a snapshot, which says so on every page."""
     below = None if source.base_url is None else f"{source.base_url}{snapshots.SNAPSHOTS}/{name}/"
-    _brought_up_to_date(replace(source, base_url=below, snapshots=(), snapshot=name), folder, progress)
+    _brought_up_to_date(replace(source, base_url=below, snapshots=(), snapshot=name), folder, "", progress)
     return snapshots.Facts(
         name=name,
         cells=len(source.frame),
@@ -141,8 +163,9 @@ def _put_away(source: Source, folder: Path, name: str, progress: Progress) -> sn
     )
 
 
-def _brought_up_to_date(source: Source, out: Path, progress: Progress) -> Built:
-    before = read_manifest(out)
+def _brought_up_to_date(source: Source, out: Path, looked: str, progress: Progress) -> Built:
+    manifest = read_manifest(out)
+    before = manifest.files
     outputs = _outputs(source)
     made = _common(source, outputs)
     digests = {path: _inputs(output, made) for path, output in outputs.items()}
@@ -157,13 +180,14 @@ def _brought_up_to_date(source: Source, out: Path, progress: Progress) -> Built:
         out.mkdir(parents=True, exist_ok=True)
         unfinished = dict.fromkeys((*gone, *(output.path for output in stale)), UNFINISHED)
         if unfinished:
-            write_manifest(out, fresh | unfinished)
+            write_manifest(out, Manifest(fresh | unfinished))
         for path in gone:
             remove(out, path)
         env = render.environment(site_facts(source, outputs), outputs)
         sizes = _make(stale, out, env, progress)
-        if unfinished:
-            write_manifest(out, fresh | {path: Made(digests[path], size) for path, size in sizes.items()})
+        if unfinished or looked != manifest.seen:
+            made_now = {path: Made(digests[path], size) for path, size in sizes.items()}
+            write_manifest(out, Manifest(fresh | made_now, looked))
     return Built(out, written=len(stale), kept=len(fresh), removed=len(gone), alike=_alike(outputs))
 
 

@@ -104,11 +104,9 @@ def parts(units: Iterable[Unit]) -> list[Part]:
     return [Part(kind, methodology, tuple(found[kind, methodology])) for kind, methodology in order]
 
 
-def inputs(units: Iterable[Unit]) -> tuple[str, ...]:
-    """What decides a page about these units alone: their records, and the names that tasks of several
-    contents have.
-    """
-    return tuple(f"{cell.record_sha256} {cell.task}" for unit in units for cell in unit.cells)
+def inputs(source: Source, units: Iterable[Unit]) -> tuple[str, ...]:
+    """What decides a page about these units alone."""
+    return tuple(source.told[cell.cell_id] for unit in units for cell in unit.cells)
 
 
 def grid(
@@ -217,6 +215,14 @@ class Rates:
     caption: str
     head: str
     rows: tuple[tuple[Head, Line], ...]
+
+
+def beside(source: Source, part: Part, by: Literal["cli", "model"], name: str) -> list[Rates]:
+    """What the page of a CLI or a model tells of a part of its cells beside others: its line over what all
+    attempted, and the line of each of its pairs.
+    """
+    pairs = by_model(source, part) if by == "cli" else by_cli(source, part)
+    return [table for table in (among_all(source, part, by, name), pairs) if table is not None]
 
 
 def by_model(source: Source, part: Part) -> Rates:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from orchestrator.errors import InputError, StoreError
 from orchestrator.store.files import write_all
 
 MANIFEST = ".cab-site.json"
-_VERSION = 2
+_VERSION = 3
 _NEW = ".new"
 """The end of the name of a file that is being written."""
 
 
-@dataclass(frozen=True)
-class Made:
+class Made(NamedTuple):
     """A file of the site in the manifest: the digest of what decides its bytes, and their number."""
 
     inputs: str
@@ -29,7 +29,15 @@ UNFINISHED = Made("", 0)
 """A file that is there or will be, and is not to be taken for finished."""
 
 
-def read_manifest(out: Path) -> dict[str, Made]:
+@dataclass(frozen=True)
+class Manifest:
+    """The files that a build made, by path, and what it had seen (`seen.py`); "" where it came to no end."""
+
+    files: Mapping[str, Made] = field(default_factory=dict)
+    seen: str = ""
+
+
+def read_manifest(out: Path) -> Manifest:
     """What an earlier build left in the folder; nothing where there was none, or one of another form."""
     path = out / MANIFEST
     if not path.is_file():
@@ -40,24 +48,26 @@ def read_manifest(out: Path) -> dict[str, Made]:
                 place=str(out),
                 mend="give an empty or a new folder with -o",
             )
-        return {}
+        return Manifest()
     try:
         stored = json.loads(path.read_bytes())
         # Of another form, every file is made again, and known to be one that may be removed.
         known = stored["v"] == _VERSION
-        return {
+        files = {
             name: Made(*made) if known else UNFINISHED
             for name, made in stored["files"].items()
             if is_relative(name)
         }
+        return Manifest(files, stored["seen"] if known else "")
     except (ValueError, TypeError, KeyError, AttributeError):
         raise StoreError(
             "is damaged", place=str(path), mend="remove the folder, and build the site again"
         ) from None
 
 
-def write_manifest(out: Path, files: Mapping[str, Made]) -> None:
-    whole = {"v": _VERSION, "files": {path: astuple(files[path]) for path in sorted(files)}}
+def write_manifest(out: Path, manifest: Manifest) -> None:
+    files = {path: manifest.files[path] for path in sorted(manifest.files)}
+    whole = {"v": _VERSION, "seen": manifest.seen, "files": files}
     write(out, MANIFEST, json.dumps(whole, separators=(",", ":")).encode() + b"\n")
 
 

@@ -36,6 +36,7 @@ _VERSIONED = re.compile(r"(.+) \((\w+)\)")
 """A task's name where tasks of different content have it: with the beginning of its digest."""
 
 
+@lru_cache(maxsize=1 << 12)
 def slug(name: str) -> str:
     """A name as one part of a path. Raises InputError for what is no name."""
     versioned = _VERSIONED.fullmatch(name)
@@ -98,7 +99,7 @@ def cell_page(sweep_id: str, key: CellKey) -> str:
 @lru_cache(maxsize=1 << 16)
 def cell_folder(sweep_id: str, key: CellKey) -> str:
     """Where what belongs to one cell's page lies: the page's own path less `.html`."""
-    return f"cell/{slug(sweep_id)}/{key.path().as_posix().replace(':', '=')}"
+    return f"cell/{slug(sweep_id)}/{key.folder().replace(':', '=')}"
 
 
 def sweep_record(sweep_id: str) -> str:

@@ -69,4 +69,4 @@ def data_script(name: str, value: object) -> bytes:
 
 def digest_of(*parts: str) -> str:
     """One digest of several texts, which cannot run into each other."""
-    return hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()
+    return hashlib.sha256(ascii(parts).encode("ascii")).hexdigest()

@@ -10,14 +10,15 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, nodes
 from jinja2.bccache import Bucket, BytecodeCache
+from jinja2.compiler import CodeGenerator, Frame
 from markupsafe import escape
 
 from orchestrator.report import beside
 from orchestrator.site import glossary, links, words
 from orchestrator.site.elements import Elements, Place
-from orchestrator.site.texts import finished_text
+from orchestrator.site.texts import escaped
 
 TEMPLATES = Path(__file__).parent / "templates"
 DASH = "–"
@@ -46,12 +47,28 @@ class _Compiled(BytecodeCache):
 _COMPILED = _Compiled()
 
 
+class _Code(CodeGenerator):
+    """Has `escaped` called for what a template prints, and nothing else. By itself jinja escapes what finalize
+    gives, into an object of its own, and a page of a cell prints six hundred values.
+    """
+
+    def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
+        self.write(finalize.src)
+
+    def _output_child_post(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
+        self.write(")")
+
+
+class _Environment(Environment):
+    code_generator_class = _Code
+
+
 def environment(site: Mapping[str, Any], made: Container[str]) -> Environment:
     """The environment of all pages: everything is escaped, and an unknown variable is an error.
 
     `site` is what every page has as `site`; `made` tells whether a path is one of the site's.
     """
-    env = Environment(
+    env = _Environment(
         loader=FileSystemLoader(TEMPLATES),
         bytecode_cache=_COMPILED,
         autoescape=True,
@@ -59,7 +76,7 @@ def environment(site: Mapping[str, Any], made: Container[str]) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
-        finalize=finished_text,
+        finalize=escaped,
     )
     env.filters |= FILTERS
     env.globals |= FILTERS | {

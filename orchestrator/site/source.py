@@ -17,6 +17,7 @@ from orchestrator.analysis.summary import By, Summary, summarise
 from orchestrator.analysis.units import Unit, units_of
 from orchestrator.errors import InputError, StoreError
 from orchestrator.run.provenance import Provenance
+from orchestrator.site.output import digest_of
 from orchestrator.site.snapshots import Snapshot
 from orchestrator.store.cells import CELL, CELLS, SWEEP, CellStore
 from orchestrator.store.endpoints import ENDPOINTS
@@ -58,16 +59,7 @@ class Source:
         Raises InputError where one is not there, two sweeps have one id or no cell is finished, StoreError
         where something is damaged.
         """
-        roots: dict[str, Path] = {}
-        for given in results:
-            for root in _sweeps(given):
-                if roots.setdefault(root.name, root).resolve() != root.resolve():
-                    raise InputError(
-                        f"two sweeps are called {root.name}",
-                        place=f"{roots[root.name]} and {root}",
-                        mend="leave one of them out",
-                    )
-        ordered = {name: roots[name] for name in sorted(roots)}
+        ordered = sweeps_of(results)
         frame = load_frame(list(ordered.values())).sort(_ORDER, nulls_last=True) if ordered else None
         if frame is None or frame.is_empty():
             raise InputError(
@@ -93,16 +85,44 @@ class Source:
     def sums(self) -> bytes:
         """A line of `sha256sum` for each record of a sweep or a cell, by path below what holds the sweeps."""
         found = {
-            f"{name}/{file}": _sha256(root / file)
-            for name, root in self.roots.items()
-            for file in (SWEEP, PREFLIGHT, ENDPOINTS)
-            if (root / file).is_file()
+            f"{name}/{file}": digest
+            for name, records in self.plans.items()
+            for file, digest in records.items()
         }
         for cell_id, sweep_id, digest in self.frame.select(
             "cell_id", "sweep_id", "record_sha256"
         ).iter_rows():
-            found[f"{sweep_id}/{CELLS}/{self.key(cell_id).path()}/{CELL}"] = digest
+            found[f"{sweep_id}/{CELLS}/{self.key(cell_id).folder()}/{CELL}"] = digest
         return "".join(f"{found[path]}  {path}\n" for path in sorted(found)).encode()
+
+    @cached_property
+    def plans(self) -> dict[str, dict[str, str]]:
+        """The digest of each record of a sweep as a whole, by sweep and file."""
+        return {
+            name: {
+                file: _sha256(root / file)
+                for file in (SWEEP, PREFLIGHT, ENDPOINTS)
+                if (root / file).is_file()
+            }
+            for name, root in self.roots.items()
+        }
+
+    @cached_property
+    def told(self) -> dict[str, str]:
+        """By cell, a digest of what tables tell of it: its line of the index with all its numbers, and what
+        other cells decide, which is how its task is called and whether its verdict waits for theirs.
+        """
+        lines = dict(zip(self.frame["cell_id"], self.frame.write_ndjson().splitlines(), strict=True))
+        return {
+            cell.cell_id: digest_of(lines[cell.cell_id], cell.task, str(cell.unjudged))
+            for unit in self.units
+            for cell in unit.cells
+        }
+
+    @cached_property
+    def everything(self) -> str:
+        """A digest of what tables tell of all cells and sweeps."""
+        return digest_of(self.digest, *self.told.values())
 
     def summary(self, by: By, scope: str | None = None) -> Summary:
         """The numbers of each `by`, of all tasks or of those of one of `scopes`; reckoned once."""
@@ -174,6 +194,20 @@ class Source:
         columns = ("cell_id", "cli", "model", "task", "run", "stack", "condition")
         rows = self.frame.select(columns).iter_rows()
         return {row[0]: CellKey(*row[1:]) for row in rows}
+
+
+def sweeps_of(results: Sequence[Path]) -> dict[str, Path]:
+    """The directories of all sweeps at or below the given ones, by id. Raises InputError as `Source.read`."""
+    roots: dict[str, Path] = {}
+    for given in results:
+        for root in _sweeps(given):
+            if roots.setdefault(root.name, root).resolve() != root.resolve():
+                raise InputError(
+                    f"two sweeps are called {root.name}",
+                    place=f"{roots[root.name]} and {root}",
+                    mend="leave one of them out",
+                )
+    return {name: roots[name] for name in sorted(roots)}
 
 
 def _sha256(path: Path) -> str:

@@ -197,7 +197,7 @@ class CellStore:
         return nearest(self.sweep_id, names, otherwise=newest if names else _NO_SWEEP)
 
     def cell_dir(self, key: CellKey) -> Path:
-        return self.root / CELLS / key.path()
+        return self.root / f"{CELLS}/{key.folder()}"
 
     def cell_dir_of(self, entry: IndexEntry) -> Path:
         return self.cell_dir(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from orchestrator.errors import InputError
@@ -26,6 +27,8 @@ _RUN = re.compile(r"run([1-9][0-9]*)")
 
 def check_name(name: str, what: str, *, place: str = "") -> str:
     """Return `name` if it may name a `what`. Raises InputError if it could not be a path part and back."""
+    if _is_name(name):
+        return name
     if not _NAME.fullmatch(name):
         raise InputError(
             f"{what} {name!r} holds a character that no name may hold",
@@ -38,9 +41,14 @@ def check_name(name: str, what: str, *, place: str = "") -> str:
             place=place,
             mend="write it without leading, trailing or doubled '/'",
         )
-    if len(name) > _MAX_PART:
-        raise InputError(f"{what} {name[:40]!r}… is longer than {_MAX_PART} characters", place=place)
-    return name
+    raise InputError(f"{what} {name[:40]!r}… is longer than {_MAX_PART} characters", place=place)
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_name(name: str) -> bool:
+    """Few names make many cells."""
+    parts = name.split("/")
+    return bool(_NAME.fullmatch(name)) and len(name) <= _MAX_PART and not {"", ".", ".."}.intersection(parts)
 
 
 def escape(name: str) -> str:
@@ -109,7 +117,11 @@ class CellKey:
 
     def path(self) -> PurePosixPath:
         """The cell's directory, relative to `cells/`."""
-        return PurePosixPath(escape(self.cli), escape(self.model), self._task_part(), f"run{self.run}")
+        return PurePosixPath(self.folder())
+
+    def folder(self) -> str:
+        """`path()` as text."""
+        return f"{self.cli}/{self.model.replace('/', '~')}/{self._task_part()}/run{self.run}"
 
     @classmethod
     def from_path(cls, path: PurePosixPath) -> CellKey:

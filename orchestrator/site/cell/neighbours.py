@@ -9,19 +9,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import polars as pl
+from typing import Any, NamedTuple
 
 from orchestrator.site import links
 from orchestrator.site.output import digest_of
+from orchestrator.site.source import Source
 from orchestrator.store.names import CellKey
 
 MAX_SHOWN = 40
-_COLUMNS = (
-    *("cell_id", "sweep_id", "cli", "model", "task", "run", "stack", "condition"),
-    *("passed", "counted", "claim", "outcome"),
-)
+_COLUMNS = ("cell_id", "sweep_id", "passed", "counted", "claim", "outcome")
+_Group = tuple[Any, ...]
+"""What cells share, led by the kind of that."""
 TITLES = (
     "Other CLIs on this task",
     "Other models with this CLI",
@@ -34,7 +32,6 @@ TITLES = (
 class Neighbour:
     """`name` is what sets it apart from the cell that it stands beside; `result` a word for its class."""
 
-    cell_id: str
     page: str
     name: str
     result: str
@@ -48,27 +45,26 @@ class Group:
     left_out: int
 
 
-@dataclass(frozen=True)
-class _Cell:
+class _Cell(NamedTuple):
+    """What is told of a cell beside another."""
+
     cell_id: str
+    sweep_id: str
     key: CellKey
-    page: str
     result: str
     words: str
     claim: str
 
 
 class Neighbours:
-    """All cells of a frame, by what they share."""
+    """All cells of a site, by what they share."""
 
-    def __init__(self, frame: pl.DataFrame) -> None:
-        self._groups: dict[tuple[Any, ...], list[_Cell]] = defaultdict(list)
-        self._digests: dict[tuple[Any, ...], str] = {}
-        for row in frame.select(_COLUMNS).iter_rows():
-            cell_id, sweep_id, *of_key, passed, counted, claim, outcome = row
-            key = CellKey(*of_key)
-            result, words = result_of(passed, counted, outcome)
-            cell = _Cell(cell_id, key, links.cell_page(sweep_id, key), result, words, claim)
+    def __init__(self, source: Source) -> None:
+        self._groups: dict[_Group, list[_Cell]] = defaultdict(list)
+        self._digests: dict[_Group, str] = {}
+        for cell_id, sweep_id, passed, counted, claim, outcome in source.frame.select(_COLUMNS).iter_rows():
+            key = source.key(cell_id)
+            cell = _Cell(cell_id, sweep_id, key, *result_of(passed, counted, outcome), claim)
             for group in _groups(sweep_id, key):
                 self._groups[group].append(cell)
 
@@ -85,7 +81,7 @@ class Neighbours:
                 if called != own and (called not in seen or cell.key.run < seen[called].key.run):
                     seen[called] = cell
             cells = [
-                Neighbour(cell.cell_id, cell.page, called, cell.result, cell.words, cell.claim)
+                Neighbour(_page(cell), called, cell.result, cell.words, cell.claim)
                 for called, cell in sorted(
                     seen.items(), key=lambda it: (len(it[0]) if name is _run else 0, it[0])
                 )
@@ -97,14 +93,18 @@ class Neighbours:
         """A digest that changes with what `of` gives for a cell."""
         return digest_of(*(self._digest(group) for group in _groups(sweep_id, key)))
 
-    def _digest(self, group: tuple[Any, ...]) -> str:
+    def _digest(self, group: _Group) -> str:
         if group not in self._digests:
             cells = self._groups[group]
             self._digests[group] = digest_of(*(f"{it.cell_id} {it.words} {it.claim}" for it in cells))
         return self._digests[group]
 
 
-def _groups(sweep_id: str, key: CellKey) -> tuple[tuple[Any, ...], ...]:
+def _page(cell: _Cell) -> str:
+    return links.cell_page(cell.sweep_id, cell.key)
+
+
+def _groups(sweep_id: str, key: CellKey) -> tuple[_Group, ...]:
     """What a cell shares with those of each title, in their order."""
     variant = (sweep_id, key.stack, key.condition)
     category = links.category_of(key.task)

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
+from orchestrator.analysis.summary import Line
 from orchestrator.site import links
 from orchestrator.site.badge_text import Said, of_cell, of_lines
 from orchestrator.site.badges import svg
-from orchestrator.site.entities import contestant_name, inputs
+from orchestrator.site.entities import contestant_name
 from orchestrator.site.output import File, Page
 from orchestrator.site.source import Source
 
@@ -19,7 +20,6 @@ def pages(source: Source) -> Iterator[Page | File]:
     for unit in source.units:
         for cell in unit.cells:
             page = links.cell_page(cell.sweep_id, source.key(cell.cell_id))
-            said = partial(of_cell, cell)
             label = f"{cell.contestant} × {cell.model} · {cell.task}"
             names = {
                 "CLI": cell.contestant,
@@ -27,25 +27,18 @@ def pages(source: Source) -> Iterator[Page | File]:
                 "task": cell.task,
                 "sweep": cell.sweep_id,
             }
-            yield from _both(page, label, names, said, (cell.record_sha256, cell.task), apart=True)
-    yield from _pairs(source)
-    yield from _clis(source)
-
-
-def _pairs(source: Source) -> Iterator[Page | File]:
-    of: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for unit in source.units:
-        of[unit.first.contestant, unit.first.model] += inputs([unit])
-    for (cli, model), digests in of.items():
-        said = partial(_of_pair, source, cli, model)
+            yield from _both(
+                page, label, names, partial(of_cell, cell), source.told[cell.cell_id], apart=True
+            )
+    for (cli, model), said in _of_pairs(source).items():
         names = {"CLI": cli, "model": model}
-        yield from _both(links.pair_page(cli, model), f"{cli} × {model}", names, said, tuple(digests))
+        yield from _of_rate(links.pair_page(cli, model), f"{cli} × {model}", names, said)
+    for cli, said in _of_clis(source).items():
+        yield from _of_rate(links.cli_page(cli), cli, {"CLI": cli}, said)
 
 
-def _clis(source: Source) -> Iterator[Page | File]:
-    for cli in sorted({unit.first.contestant for unit in source.units}):
-        said = partial(_of_cli, source, cli)
-        yield from _both(links.cli_page(cli), cli, {"CLI": cli}, said, (source.digest,))
+def _of_rate(page: str, label: str, names: Mapping[str, str], said: Said) -> Iterator[Page | File]:
+    yield from _both(page, label, names, lambda: said, repr(said))
 
 
 def _both(
@@ -53,11 +46,14 @@ def _both(
     label: str,
     names: Mapping[str, str],
     said: Callable[[], Said],
-    inputs: tuple[str, ...],
+    told: str,
     *,
     apart: bool = False,
 ) -> Iterator[Page | File]:
-    """The badge and the card of what a page is about. `names` say what it is, each by its kind."""
+    """The badge and the card of what a page is about. `names` say what it is, each by its kind; `told` changes
+    with what is said.
+    """
+    inputs = (told, *names.values())
     yield File(links.badge(page), lambda: svg(said().badge(label)).encode(), inputs, apart)
     yield Page(
         links.embed(page),
@@ -68,22 +64,25 @@ def _both(
     )
 
 
-def _of_pair(source: Source, cli: str, model: str) -> Said:
-    lines = [
-        line
-        for line in source.summary("pair").lines
-        if line.key["model"] == model and contestant_name(line) == cli
-    ]
-    return of_lines(lines)
+def _of_pairs(source: Source) -> dict[tuple[str, str], Said]:
+    lines: dict[tuple[str, str], list[Line]] = defaultdict(list)
+    for line in source.summary("pair").lines:
+        lines[contestant_name(line), line.key["model"]].append(line)
+    return {pair: of_lines(of) for pair, of in lines.items()}
 
 
-def _of_cli(source: Source, cli: str) -> Said:
-    """A CLI over what all CLIs attempted: its rates on other tasks would not compare."""
+def _of_clis(source: Source) -> dict[str, Said]:
+    """CLIs over what all CLIs attempted: their rates on other tasks would not compare."""
     tables = source.summary("cli").tables
-    lines = [line for table in tables for line in table.lines if contestant_name(line) == cli]
-    said = of_lines(lines)
-    shared = {table.methodology: table.shared_units for table in tables if table.kind == "result"}
-    return said if said.claim == "pipeline_only" else replace(said, title=f"{said.title} {_shared(shared)}")
+    shared = _shared({table.methodology: table.shared_units for table in tables if table.kind == "result"})
+    lines: dict[str, list[Line]] = defaultdict(list)
+    for line in source.summary("cli").lines:
+        lines[contestant_name(line)].append(line)
+    found = {cli: of_lines(of) for cli, of in lines.items()}
+    return {
+        cli: said if said.claim == "pipeline_only" else replace(said, title=f"{said.title} {shared}")
+        for cli, said in found.items()
+    }
 
 
 def _shared(units: Mapping[str, int | None]) -> str:

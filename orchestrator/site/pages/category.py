@@ -19,7 +19,7 @@ def pages(source: Source) -> Iterator[Page]:
         of[links.category_of(unit.first.task)].append(unit)
     for name, units in sorted(of.items()):
         context = partial(_context, name, units)
-        yield Page(links.category_page(name), "category.html", context, entities.inputs(units))
+        yield Page(links.category_page(name), "category.html", context, entities.inputs(source, units))
 
 
 def _context(name: str, units: Sequence[Unit]) -> dict[str, Any]:

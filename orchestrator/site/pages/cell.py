@@ -64,7 +64,7 @@ def pages(source: Source) -> Iterator[Page | File]:
     """A page for each finished cell whose files are there: of one that is in the index alone there is
     nothing to show.
     """
-    neighbours = Neighbours(source.frame)
+    neighbours = Neighbours(source)
     # Where an image has been pushed since, the command of a cell is another one.
     lock = hashlib.sha256(IMAGES_LOCK.read_bytes()).hexdigest() if IMAGES_LOCK.is_file() else ""
     rows = source.frame.select("cell_id", "sweep_id", "cli", "record_sha256").iter_rows()
@@ -75,7 +75,8 @@ def pages(source: Source) -> Iterator[Page | File]:
             continue
         folder = links.cell_folder(sweep_id, key)
         files = {name: f"{folder}/{PUBLISHED_AS[name]}" for name in PUBLISHED_AS if name in names}
-        inputs = (sha256, neighbours.digest(sweep_id, key), again.adapter_digest(cli), lock, *sorted(files))
+        beside = neighbours.digest(sweep_id, key)
+        inputs = (source.told[cell_id], beside, again.adapter_digest(cli), lock, *sorted(files))
         context = partial(_context, source, directory, files, neighbours, sha256)
         yield Page(links.cell_page(sweep_id, key), "cell.html", context, inputs, apart=True)
         for name, path in files.items():

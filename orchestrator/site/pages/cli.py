@@ -31,21 +31,33 @@ def pages(source: Source) -> Iterator[Page]:
     for name, units in sorted(of.items()):
         adapter = fleet.adapter_file(units[0].first.cli)
         declared = hashlib.sha256(adapter.read_bytes()).hexdigest() if adapter.is_file() else ""
-        context = partial(_context, source, fleet, name, units, sorted(of))
-        yield Page(links.cli_page(name), "cli.html", context, (source.digest, declared))
+        variants = [other for other in sorted(of) if other != name and _bare(other) == units[0].first.cli]
+        parts = [(part, entities.beside(source, part, "cli", name)) for part in entities.parts(units)]
+        context = partial(_context, source, fleet, name, parts, variants)
+        given = (
+            declared,
+            str(fleet.unavailable.get(units[0].first.cli)),
+            *variants,
+            *(repr(tables) for _, tables in parts),
+        )
+        yield Page(links.cli_page(name), "cli.html", context, (*given, *entities.inputs(source, units)))
 
 
 def _context(
-    source: Source, fleet: Fleet, name: str, units: Sequence[Unit], known: Sequence[str]
+    source: Source,
+    fleet: Fleet,
+    name: str,
+    parts: Sequence[tuple[entities.Part, Sequence[entities.Rates]]],
+    variants: Sequence[str],
 ) -> dict[str, Any]:
+    units = [unit for part, _ in parts for unit in part.units]
     first = units[0].first
-    parts = entities.parts(units)
     return {
         "name": name,
         "cli": first.cli,
         "stack": first.stack,
         "condition": first.condition,
-        "variants": [other for other in known if other != name and _bare(other) == first.cli],
+        "variants": variants,
         "adapter": _adapter(fleet, first.cli),
         "unavailable": fleet.unavailable.get(first.cli),
         "kinds_of_plugin": KINDS_OF_PLUGIN,
@@ -53,18 +65,10 @@ def _context(
         "parts": [
             (
                 part,
-                [
-                    table
-                    for table in (
-                        entities.among_all(source, part, "cli", name),
-                        entities.by_model(source, part),
-                        entities.by_category(part),
-                    )
-                    if table
-                ],
+                [*tables, entities.by_category(part)],
                 entities.grid(part.units, entities.task_head, entities.model_head, source),
             )
-            for part in parts
+            for part, tables in parts
         ],
     }
 

@@ -20,8 +20,9 @@ _NORMAL = NormalDist()
 
 
 def pages(source: Source) -> Iterator[Page | File]:
-    yield Page(links.COMPARE, "compare.html", lambda: _context(source), (source.digest,))
-    yield File(f"data/{DATA}.js", lambda: data_script(DATA, units_data(source)), (source.digest, DATA))
+    context = _context(source)
+    yield Page(links.COMPARE, "compare.html", lambda: context, (repr(context),))
+    yield File(f"data/{DATA}.js", lambda: data_script(DATA, units_data(source)), (source.everything, DATA))
 
 
 def _context(source: Source) -> dict[str, Any]:

@@ -97,9 +97,9 @@ def pages(source: Source) -> Iterator[Page]:
     for sweep_id, cells in sorted(of.items()):
         if any(cell.condition is not None for cell in cells):
             context = partial(_context, source, sweep_id, cells)
-            digests = digest_of(*sorted(f"{cell.record_sha256} {cell.task}" for cell in cells))
+            of_cells = digest_of(*(source.told[cell.cell_id] for cell in cells))
             _, claim = _beside(source, sweep_id, cells)
-            given = (digests, _digest(_scorecard(source, sweep_id)), claim)
+            given = (of_cells, repr(source.plans[sweep_id]), _digest(_scorecard(source, sweep_id)), claim)
             yield Page(links.condition_page(sweep_id), "condition.html", context, given)
 
 

@@ -34,8 +34,9 @@ def pages(source: Source) -> Iterator[Page]:
         digest = hashlib.sha256(raw).hexdigest()
         text = raw.decode("utf-8")
         if name == "methodology":
-            context = partial(_methodology, source, text)
-            yield Page(place, "methodology.html", context, (digest, source.digest))
+            of_results = versions(source)
+            context = partial(_methodology, of_results, text)
+            yield Page(place, "methodology.html", context, (digest, repr(of_results)))
         else:
             yield Page(place, "document.html", partial(_document, name, text), (digest,))
 
@@ -52,12 +53,12 @@ def _document(name: str, text: str) -> dict[str, Any]:
     return {"document": render(text, _link_from(name))}
 
 
-def _methodology(source: Source, text: str) -> dict[str, Any]:
+def _methodology(of_results: list[dict[str, Any]], text: str) -> dict[str, Any]:
     return {
         **_document("methodology", text),
         "version": METHODOLOGY_VERSION,
         "rules_version": RULES_VERSION,
-        "versions": versions(source),
+        "versions": of_results,
         "formulas": formulas(),
     }
 

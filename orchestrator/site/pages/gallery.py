@@ -24,7 +24,7 @@ from orchestrator.store.names import CellKey
 MOST = 6
 """Recordings of one CLI in one section."""
 
-_COLUMNS = ("cell_id", "sweep_id", "claim", "passed", "counted", "outcome", "record_sha256")
+_COLUMNS = ("cell_id", "sweep_id", "claim", "passed", "counted", "outcome")
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,6 @@ class _Shown:
     passed: float | None
     counted: bool
     outcome: str
-    record_sha256: str
     key: CellKey
     directory: Path
 
@@ -45,7 +44,7 @@ class _Shown:
 def pages(source: Source) -> Iterator[Page | File]:
     chosen = _chosen(source)
     context = partial(_context, chosen)
-    yield Page(links.GALLERY, "gallery.html", context, tuple(one.record_sha256 for one in chosen))
+    yield Page(links.GALLERY, "gallery.html", context, tuple(source.told[one.cell_id] for one in chosen))
     if chosen:
         yield from player_files()
 

@@ -37,7 +37,7 @@ class Answer:
 
 
 def pages(source: Source) -> Iterator[Page]:
-    yield Page(links.GUIDE, "guide.html", lambda: _context(source), (source.digest,))
+    yield Page(links.GUIDE, "guide.html", lambda: _context(source), (source.everything,))
 
 
 def _context(source: Source) -> dict[str, Any]:

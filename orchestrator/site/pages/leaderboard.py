@@ -23,11 +23,11 @@ DATA = "pairs"
 
 
 def pages(source: Source) -> Iterator[Page | File]:
-    yield Page(links.INDEX, "leaderboard.html", lambda: _context(source), (source.digest,))
+    yield Page(links.INDEX, "leaderboard.html", lambda: _context(source), (source.everything,))
     for scope in (None, *source.scopes):
         name = data_name(scope)
         made = partial(_data, source, scope)
-        yield File(f"data/{name}.js", made, (source.digest, name))
+        yield File(f"data/{name}.js", made, (source.everything, name))
 
 
 def data_name(scope: str | None) -> str:

@@ -30,7 +30,7 @@ class Grid:
 
 
 def pages(source: Source) -> Iterator[Page]:
-    yield Page(links.MATRIX, "matrix.html", lambda: _context(source), (source.digest,))
+    yield Page(links.MATRIX, "matrix.html", lambda: _context(source), (source.everything,))
 
 
 def _context(source: Source) -> dict[str, Any]:

@@ -53,22 +53,23 @@ def pages(source: Source) -> Iterator[Page]:
         if unit.first.model != NO_MODEL:
             of[unit.first.model].append(unit)
     for model, units in sorted(of.items()):
-        context = partial(_context, source, model, units)
-        yield Page(links.model_page(model), "model.html", context, (source.digest,))
+        sweeps = sorted({cell.sweep_id for unit in units for cell in unit.cells})
+        parts = [(part, entities.beside(source, part, "model", model)) for part in entities.parts(units)]
+        context = partial(_context, source, model, sweeps, parts)
+        given = (repr([source.plans[sweep] for sweep in sweeps]), *(repr(tables) for _, tables in parts))
+        yield Page(links.model_page(model), "model.html", context, (*given, *entities.inputs(source, units)))
 
 
-def _context(source: Source, model: str, units: Sequence[Unit]) -> dict[str, Any]:
+def _context(
+    source: Source,
+    model: str,
+    sweeps: Sequence[str],
+    parts: Sequence[tuple[entities.Part, Sequence[entities.Rates]]],
+) -> dict[str, Any]:
     found = []
-    for part in entities.parts(units):
-        among_all = entities.among_all(source, part, "model", model)
-        tables = [
-            *([among_all] if among_all else ()),
-            entities.by_cli(source, part),
-            entities.by_category(part),
-        ]
+    for part, tables in parts:
         grid = entities.grid(part.units, entities.task_head, entities.cli_head, source)
-        found.append((part, tables, grid))
-    sweeps = sorted({cell.sweep_id for unit in units for cell in unit.cells})
+        found.append((part, [*tables, entities.by_category(part)], grid))
     return {
         "model": model,
         "parts": found,

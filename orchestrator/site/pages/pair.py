@@ -18,13 +18,17 @@ def pages(source: Source) -> Iterator[Page]:
     for unit in source.units:
         of[unit.first.contestant, unit.first.model].append(unit)
     for (cli, model), units in sorted(of.items()):
-        context = partial(_context, source, cli, model, units)
-        yield Page(links.pair_page(cli, model), "pair.html", context, entities.inputs(units))
+        parts = [(part, entities.of_pair(source, part)) for part in entities.parts(units)]
+        context = partial(_context, source, cli, model, parts)
+        inputs = (*entities.inputs(source, units), *(repr(whole) for _, whole in parts))
+        yield Page(links.pair_page(cli, model), "pair.html", context, inputs)
 
 
-def _context(source: Source, cli: str, model: str, units: Sequence[Unit]) -> dict[str, Any]:
+def _context(
+    source: Source, cli: str, model: str, parts: Sequence[tuple[entities.Part, entities.Rates]]
+) -> dict[str, Any]:
     found = []
-    for part in entities.parts(units):
-        whole, by_category = entities.of_pair(source, part), entities.by_category(part)
+    for part, whole in parts:
+        by_category = entities.by_category(part)
         found.append((part, whole, by_category, entities.grid_of_runs(part.units, source)))
     return {"cli": cli, "model": model, "parts": found}

@@ -45,7 +45,7 @@ class TradeOff:
 def pages(source: Source) -> Iterator[Page]:
     for key in (None, *AGAINST):
         path = links.PARETO if key is None else links.pareto_page(key)
-        yield Page(path, "pareto.html", partial(_context, source, key), (source.digest,))
+        yield Page(path, "pareto.html", partial(_context, source, key), (source.everything,))
 
 
 def _context(source: Source, key: str | None = None) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from orchestrator.store.names import NO_MODEL
 
 
 def pages(source: Source) -> Iterator[Page | File]:
-    yield Page(links.PROVENANCE, "provenance.html", lambda: _context(source), (source.digest,))
+    yield Page(links.PROVENANCE, "provenance.html", lambda: _context(source), (source.everything,))
     yield File(links.RECORDS_JSON, _records(source))
     yield File(links.RECORDS_SUMS, source.sums)
 

@@ -62,7 +62,8 @@ class Spent:
 def pages(source: Source) -> Iterator[Page | File]:
     for name, sweep in source.sweeps.items():
         cells = source.frame.filter(pl.col("sweep_id") == name)
-        given = (digest_of(*cells["record_sha256"]), source.digest)
+        of_cells = digest_of(*(source.told[cell_id] for cell_id in cells["cell_id"]))
+        given = (of_cells, repr(source.plans[name]))
         yield Page(links.sweep_page(name), "sweep.html", partial(_context, source, sweep, cells), given)
         yield File(links.sweep_record(name), _record(source.roots[name] / SWEEP))
 

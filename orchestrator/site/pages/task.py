@@ -27,7 +27,7 @@ def pages(source: Source) -> Iterator[Page]:
         task = _task(name) if name in known else None
         context = partial(_context, source, name, units, task)
         here = task.content_hash if task else ""
-        yield Page(links.task_page(name), "task.html", context, (*entities.inputs(units), here))
+        yield Page(links.task_page(name), "task.html", context, (*entities.inputs(source, units), here))
 
 
 def _task(name: str) -> Task | None:

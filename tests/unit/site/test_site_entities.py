@@ -191,8 +191,10 @@ def test_a_sweep_says_what_is_planned_spent_and_not_finished(out: Path) -> None:
 def test_a_page_of_a_pair_changes_with_its_own_cells_alone(tmp_path: Path) -> None:
     source = Source.read([small(tmp_path / "results")])
     of = {(unit.first.contestant, unit.first.model): unit for unit in source.units}
-    assert entities.inputs([of["codex", MODELS[0]]]) != entities.inputs([of["opencode", MODELS[0]]])
-    assert all(len(text.split()) == 2 for unit in source.units for text in entities.inputs([unit]))
+    assert entities.inputs(source, [of["codex", MODELS[0]]]) != entities.inputs(
+        source, [of["opencode", MODELS[0]]]
+    )
+    assert all(len(entities.inputs(source, [unit])) == len(unit.cells) for unit in source.units)
 
 
 def test_a_sweep_says_nothing_of_machines_that_its_endpoints_are_on(tmp_path: Path) -> None:
