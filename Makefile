@@ -25,7 +25,7 @@ sweep-fleet: fleet ## every CLI on three tasks, sweeps/fleet.yaml
 
 # Two workers: tests that run containers compete for the engine, and the others take seconds. In the order of tests/conftest.py.
 test: setup ## set up, then all checks and all tests
-	@$(MAKE) --no-print-directory -j 2 --output-sync=target fetched checked
+	@$(MAKE) --no-print-directory -j 3 --output-sync=target fetched harness checked
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-unit: lint types ## checks and the tests that need no engine
@@ -34,11 +34,10 @@ test-unit: lint types ## checks and the tests that need no engine
 test-fleet: fleet ## every CLI for real, tests/fleet
 	$(BIN)/pytest tests/fleet
 
-# What tests need beside cab, one after the other (apt's lists have one lock), while the processor is at the checks.
+# One after the other: apt's lists have one lock.
 fetched:
 	@scripts/registry.sh
 	@scripts/browser.sh
-	@scripts/harness.sh
 
 checked: lint types
 

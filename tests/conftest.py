@@ -15,8 +15,8 @@ settings.load_profile("cab")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Garbage is not looked for while thousands of tests are made, nor among them ever after: a look through all
-    of them takes half a second, and some tests, and libraries that they compare with, ask for hundreds.
+    """Garbage is not looked for while thousands of tests are made, nor among them ever after: a look through
+    all of them takes half a second, and some tests, and libraries that they compare with, ask for hundreds.
     """
     gc.disable()
     try:

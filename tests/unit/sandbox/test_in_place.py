@@ -23,7 +23,7 @@ from orchestrator.sandbox.inplace.sandbox import InPlaceSandbox
 
 OWN = (os.geteuid(), os.getegid())
 STRANGER = 61000 + os.getpid() % 2000
-"""A user and a group that are nobody's, nor another run's of these tests: what is theirs in /tmp is removed."""
+"""Nobody's user and group, nor another run's of these tests: what is theirs in /tmp is removed."""
 needs_landlock = pytest.mark.skipif(landlock_version() < 6, reason="the kernel has no Landlock of version 6")
 
 
