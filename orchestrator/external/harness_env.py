@@ -161,7 +161,8 @@ def _install(version: str, venv: Path, inputs: str) -> dict[str, Any]:
         made = Path(scratch, "venv")
         _run([sys.executable, "-m", "venv", str(made)], log)
         pip = [str(made / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check"]
-        pip += ["--no-input", "--progress-bar", "off", "--retries", "10"]
+        # Compiled when they are first imported, which most modules never are.
+        pip += ["--no-compile", "--no-input", "--progress-bar", "off", "--retries", "10"]
         lock = _lock_of(version)
         wanted = ["--require-hashes", "-r", str(lock)] if lock.is_file() else [f"swebench=={version}"]
         _run([*pip, *wanted], log)

@@ -193,7 +193,7 @@ s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)); s.cl
 import time; time.sleep(0.5)
 """
     end, _, _ = serve(stream, program)
-    assert gone.wait(10)
+    assert gone.wait(60)
     assert end.exit_code == 0
 
 

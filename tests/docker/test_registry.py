@@ -11,6 +11,7 @@ import docker
 import pytest
 from docker.errors import ContainerError
 from registry_process import RegistryProcess, program
+from tiny_images import forget, lay
 
 from orchestrator.errors import EnvironmentFault, NotAllPulled
 from orchestrator.sandbox.images import (
@@ -66,15 +67,7 @@ def shipped(
 ) -> Iterator[Layout]:
     """A checkout with a base of two files and one image that stands on it, both built and pushed."""
     layout = Layout(tmp_path_factory.mktemp("checkout"))
-    below, above = layout.images / "base", layout.images / name
-    below.mkdir(parents=True)
-    above.mkdir()
-    shutil.copy(REPO / "images" / "base" / "base.pin", below)
-    shutil.copy(init_binary, below / "init")
-    (below / "own").write_text(name)
-    (below / "Dockerfile").write_text(f"FROM scratch\nCOPY init own /\nLABEL cab.test={name}\n")
-    (above / "data").write_text("1\n")
-    (above / "Dockerfile").write_text("ARG BASE\nFROM ${BASE}\nCOPY data /\n")
+    lay(layout, name, init_binary)
     build([name], layout=layout, client=client)
     push(Registry(registry.address), layout=layout, client=client)
     yield layout
@@ -94,14 +87,6 @@ def clone(layout: Layout) -> Layout:
     other = layout.repo.with_name("clone")
     shutil.copytree(layout.images, other / "images")
     return Layout(other)
-
-
-def forget(client: docker.DockerClient, name: str) -> None:
-    """Remove all images of a test, with every tag and digest."""
-    for image in client.images.list(filters={"label": f"cab.test={name}"}):
-        for reference in image.tags:
-            client.images.remove(reference, force=True)
-    assert not client.images.list(filters={"label": f"cab.test={name}"})
 
 
 def references(layout: Layout) -> dict[str, str]:

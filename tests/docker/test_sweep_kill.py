@@ -14,7 +14,7 @@ import pytest
 
 from tests.docker.command import HOSTED, Cab, Endpoint, Running, completion, serving, wait_for
 
-GONE_S = 15.0
+GONE_S = 60.0
 """Within so many seconds of the runner's death its containers are gone by themselves."""
 
 

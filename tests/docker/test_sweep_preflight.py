@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from command import Cab, completion, serving
+import pytest
+from command import ENDED_S, Cab, completion, serving
 
 OPENCODE, AIDER = "opencode", "aider"
 WHOLE_FILE = "hello.txt\n```\ncab-ready\n```\n"
@@ -76,6 +77,7 @@ class Models:
         return stream({"role": "assistant", "tool_calls": [call]}, finish="tool_calls")
 
 
+@pytest.mark.timeout(6 * ENDED_S)
 def test_what_cannot_work_is_found_once_and_left_out() -> None:
     models = Models()
     bodies: list[bytes] = []
@@ -89,7 +91,7 @@ def test_what_cannot_work_is_found_once_and_left_out() -> None:
             concurrency=2,
         )
         env = {"STUB_KEY": "sk-preflight"}
-        done = cab.sweep("preflight", spec, "--json", **env).end(1)
+        done = cab.sweep("preflight", spec, "--json", **env).end(1, 2 * ENDED_S)
         found = {(it["cli"], it["model"]): it for it in done.data["pairs"]}
         verdicts = {pair: (it["verdict"], it["cause"], it["tries"]) for pair, it in found.items()}
         # One of the two CLIs found that the key is refused; the other was spared it.

@@ -24,8 +24,10 @@ import docker.errors
 import pytest
 
 from orchestrator.adapter import HOME, WORKDIR
+from orchestrator.sandbox.images import Layout, build, load_lock
 from tests.docker.command import ENDED_S, HOSTED, REPO, Cab, serving, wait_for
 from tests.docker.secret_search import BLOCK, Search
+from tests.docker.tiny_images import forget, lay
 
 # How long the engine may take to start sending images, s.
 FIRST_BYTE_S = 900
@@ -260,16 +262,28 @@ def test_the_key_is_nowhere(cab: Cab) -> None:
     assert cab.left() == {}
 
 
-def test_images_hold_no_key(cab: Cab) -> None:
-    """History, configuration and layers of all images that cells run in; layers are searched once each."""
-    search = Search([os.environ.get("CAB_KEY") or fresh_key()])
-    images = {image["id"] for image in json.loads((REPO / "images.lock").read_text())["images"].values()}
-    for image in images:
-        search.data(json.dumps(cab.docker.api.inspect_image(image)).encode(), image, "configuration")
-        search.data(json.dumps(cab.docker.api.history(image)).encode(), image, "history")
-    search.stream(saved(cab, sorted(images)), "layers", "layers")
+def test_images_hold_no_key(cab: Cab, monkeypatch: pytest.MonkeyPatch, init_binary: Path) -> None:
+    """History, configuration and layers of an image that is built while keys are set, and of this checkout's
+    where its user has a key, which they could hold; layers are searched once each.
+    """
+    own, name, images = os.environ.get("CAB_KEY"), f"test-key-{secrets.token_hex(4)}", set[str]()
+    if own:
+        images |= {image.id for image in load_lock(REPO / "images.lock").images.values()}
+    search = Search([key := fresh_key(), *filter(None, [own])])
+    for variable in ("CAB_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.setenv(variable, key)
+    layout = Layout(cab.root / "checkout")
+    lay(layout, name, init_binary)
+    try:
+        images |= {image.id for image in build([name], layout=layout, client=cab.docker).images.values()}
+        for image in images:
+            search.data(json.dumps(cab.docker.api.inspect_image(image)).encode(), image, "configuration")
+            search.data(json.dumps(cab.docker.api.history(image)).encode(), image, "history")
+        search.stream(saved(cab, sorted(images)), "layers", "layers")
+    finally:
+        forget(cab.docker, name)
     assert search.found == []
-    assert search.looked["layers"] > 100 << 20
+    assert search.looked["layers"] > init_binary.stat().st_size
 
 
 def saved(cab: Cab, images: list[str]) -> Iterator[bytes]:

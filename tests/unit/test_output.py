@@ -28,7 +28,7 @@ def test_frames_split_anywhere() -> None:
             size = random.randrange(1, 100)
             theirs.send(wire[:size])
             wire = wire[size:]
-    assert done.wait(10)
+    assert done.wait(60)
     assert reader.stop(10)
     for number, name in ((1, "stdout"), (2, "stderr")):
         assert b"".join(d for n, _, d in got if n == name) == b"".join(d for s, d in parts if s == number)
@@ -59,7 +59,7 @@ def test_reading_goes_on_when_the_sink_fails() -> None:
     reader.start()
     with theirs:
         theirs.send(b"x")
-        assert told.wait(10)
+        assert told.wait(60)
         theirs.settimeout(10)
         theirs.sendall(b"y" * (4 << 20))  # far more than the socket holds
     assert reader.stop(10)

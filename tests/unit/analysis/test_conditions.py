@@ -210,7 +210,7 @@ ATTEMPTS = st.dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(ATTEMPTS, st.randoms(use_true_random=False))
 def test_numbers_hold_and_do_not_depend_on_order(
     drawn: dict[tuple[str, int, int], tuple[str, int | None, float | None]], random: Random

@@ -51,7 +51,7 @@ def entries(
     ]
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(CELLS)
 def test_summaries(drawn) -> None:
     made = entries(drawn)
@@ -69,7 +69,7 @@ def test_summaries(drawn) -> None:
                 assert line.pass_at_k[1] == pytest.approx(line.pass_hat_k[1], rel=1e-12, abs=1e-12)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(CELLS)
 def test_a_pair_has_the_rate_that_its_sweep_shows(drawn) -> None:
     made = entries(drawn)
@@ -87,7 +87,7 @@ def test_a_pair_has_the_rate_that_its_sweep_shows(drawn) -> None:
             assert here is None or there is None or abs(here - there) <= 1e-9 * max(1, abs(there))
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(CELLS)
 def test_comparisons(drawn) -> None:
     try:

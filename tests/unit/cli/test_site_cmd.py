@@ -84,13 +84,13 @@ def test_serve_builds_prints_the_address_and_ends_quietly(here: Path) -> None:
     assert running.stdout is not None
     address = running.stdout.readline().strip()
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", address)
-    with urllib.request.urlopen(f"{address}index.html", timeout=10) as answer:
+    with urllib.request.urlopen(f"{address}index.html", timeout=60) as answer:
         said = answer.read()
         assert b"Leaderboard" in said
         # A look before the folder is copied to its host does not take its address away.
         assert b"https://results.example/cab/" in said
     running.send_signal(signal.SIGINT)
-    _, err = running.communicate(timeout=10)
+    _, err = running.communicate(timeout=60)
     assert running.returncode == 0
     assert "Traceback" not in err
     assert (here / "served" / "index.html").is_file()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 import threading
 import time
@@ -20,7 +22,7 @@ from orchestrator.plan.task import load_task
 ONE, TWO = (Attempt("lab__calc-1", "stateplane", run) for run in (1, 2))
 
 
-def agent(out: Path, *command: str, timeout_s: float = 20.0, codex_home: Path | None = None) -> CommandAgent:
+def agent(out: Path, *command: str, timeout_s: float = 120.0, codex_home: Path | None = None) -> CommandAgent:
     artifacts, found = Artifacts(out / "run"), task(tree(out / "repo"))
     artifacts.staging.mkdir(parents=True, exist_ok=True)
     prompts = prompts_of(found, ("stateplane",), "auto", None)
@@ -71,14 +73,15 @@ def test_an_end_that_is_no_success_is_failed(tmp_path: Path, script: str, code: 
 
 
 def test_time_is_up_for_all_that_it_started(tmp_path: Path) -> None:
-    found = shell(tmp_path, f"echo x > new.txt; (sleep 2; touch {tmp_path}/late) & sleep 60", timeout_s=0.5)
+    lives = f"sleep 600.{int.from_bytes(os.urandom(4))}"
+    found = shell(tmp_path, f"echo x > new.txt; (echo begun; {lives}) & {lives}", timeout_s=2.0)
     found.run([ONE], 1)
     record = found.record(ONE)
     assert record is not None
     assert record.outcome == "timeout"
     assert b"new.txt" in found.diff(ONE)
-    time.sleep(2)
-    assert not (tmp_path / "late").exists()
+    assert "begun" in found.artifacts.log(ONE, ".stdout.log").read_text()
+    assert subprocess.run(["pgrep", "-f", f"^{lives}"], check=False).returncode == 1
 
 
 def test_what_has_ended_is_not_run_again_and_what_has_not_begins_anew(tmp_path: Path) -> None:

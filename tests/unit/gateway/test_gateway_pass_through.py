@@ -181,7 +181,7 @@ def test_every_flush_arrives_before_the_next_is_sent(tmp_path: Path, asks: bool)
             async with gateway.client.post(URL, json=body, headers=AUTH) as response:
                 for number, expected in enumerate(events):
                     gates[number].set()
-                    got = await asyncio.wait_for(response.content.readchunk(), 10)
+                    got = await asyncio.wait_for(response.content.readchunk(), 60)
                     assert got == (expected, True)
 
     asyncio.run(run())
@@ -198,7 +198,7 @@ def test_half_events_pass_at_once_when_usage_was_asked_for(tmp_path: Path) -> No
             async with gateway.client.post(URL, json=body, headers=AUTH) as response:
                 for number, expected in enumerate(pieces):
                     gates[number].set()
-                    assert await asyncio.wait_for(response.content.readchunk(), 10) == (expected, True)
+                    assert await asyncio.wait_for(response.content.readchunk(), 60) == (expected, True)
 
     asyncio.run(run())
 

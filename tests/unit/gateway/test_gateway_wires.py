@@ -320,6 +320,6 @@ def test_flushes_of_a_stream_are_kept(tmp_path: Path, wire: Wire) -> None:
             async with gateway.client.post(url, json=exchange.request, headers=AUTH) as response:
                 for gate, piece in zip(gates, exchange.pieces, strict=True):
                     gate.set()
-                    assert await asyncio.wait_for(response.content.readchunk(), 10) == (piece, True)
+                    assert await asyncio.wait_for(response.content.readchunk(), 60) == (piece, True)
 
     asyncio.run(run())

@@ -89,7 +89,7 @@ def test_opencode_reads_its_prompt_as_it_is_which_on_its_command_line_it_would_n
     (tmp_path / "opencode").chmod(0o755)
     argv = load_adapter(IMAGES, "opencode").launch(replace(CONTEXT, prompt=prompt)).argv
     env = {"PATH": f"{tmp_path}:{os.defpath}"}
-    told = subprocess.run(argv, env=env, capture_output=True, text=True, check=True, timeout=10).stdout
+    told = subprocess.run(argv, env=env, capture_output=True, text=True, check=True, timeout=60).stdout
     assert told == f"run -m cab/{CONTEXT.model}\n{prompt}"
 
 

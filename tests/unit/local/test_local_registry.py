@@ -61,7 +61,7 @@ def test_what_is_no_model_is_one_line(tmp_path: Path, data: bytes, said: str) ->
     assert "\n" not in str(caught.value)
 
 
-@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, len(head(CHAT)) - 1), st.binary(min_size=1, max_size=9))
 def test_no_damage_is_a_traceback(tmp_path: Path, at: int, noise: bytes) -> None:
     whole = head(CHAT)

@@ -273,7 +273,7 @@ def test_unknown_names_are_told_with_their_line(tmp_path):
         loaded.require_known("clis", ["goose", "aider"])
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.text(max_size=200))
 def test_no_text_is_a_traceback(tmp_path_factory, text):
     path = tmp_path_factory.mktemp("any") / "sweep.yaml"

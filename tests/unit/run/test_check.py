@@ -197,14 +197,17 @@ def test_no_key_is_taken_where_the_cli_could_read_it(
         check_key()
 
 
-ORPHANS = """
+ORPHAN = f"sleep 86399.{int.from_bytes(os.urandom(4))}"
+"""No other call of these tests sleeps for as many seconds."""
+
+ORPHANS = f"""
 import subprocess, sys, time
 from orchestrator.run.check import nothing_left
 def living():
-    return int(subprocess.run(["pgrep", "-fc", "^sleep 86399.25"], capture_output=True, text=True).stdout)
+    return int(subprocess.run(["pgrep", "-fc", "^{ORPHAN}"], capture_output=True, text=True).stdout)
 with nothing_left():
     for _ in range(3):
-        subprocess.run(["sh", "-c", "setsid sh -c 'setsid sleep 86399.25 & sleep 86399.25' & sleep 0.1"])
+        subprocess.run(["sh", "-c", "setsid sh -c 'setsid {ORPHAN} & {ORPHAN}' & sleep 0.1"])
     give_up = time.monotonic() + 20  # a busy machine is slow to start them
     while living() < 6 and time.monotonic() < give_up:
         time.sleep(0.02)
@@ -214,8 +217,8 @@ with nothing_left():
 
 def test_no_orphan_is_left() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", ORPHANS], capture_output=True, text=True, check=True, timeout=30
+        [sys.executable, "-c", ORPHANS], capture_output=True, text=True, check=True, timeout=120
     )
     assert int(done.stdout) == 6
     time.sleep(0.05)
-    assert subprocess.run(["pgrep", "-f", "^sleep 86399.25"], check=False).returncode == 1
+    assert subprocess.run(["pgrep", "-f", f"^{ORPHAN}"], check=False).returncode == 1

@@ -22,6 +22,8 @@ from orchestrator.sandbox.inplace.confine import landlock_version
 from orchestrator.sandbox.inplace.sandbox import InPlaceSandbox
 
 OWN = (os.geteuid(), os.getegid())
+STRANGER = 61000 + os.getpid() % 2000
+"""Nobody's user and group, nor another run's of these tests: what is theirs in /tmp is removed."""
 needs_landlock = pytest.mark.skipif(landlock_version() < 6, reason="the kernel has no Landlock of version 6")
 
 
@@ -167,14 +169,15 @@ for _ in range(2):
         os._exit(0)
     os.setsid()
 os.close(1), os.close(2)
+open("left", "w").close()
 time.sleep(500)
 """
 
 
 def test_what_a_command_left_behind_is_ended(place: Place) -> None:
     word = f"left-{os.getpid()}-{time.monotonic_ns()}"
-    place.shell(f"python3 -c '{DAEMON}' {word} & sleep 0.3; pgrep -f {word} >seen")
-    assert (place.root / "seen").read_text().split()
+    place.shell(f"python3 -c '{DAEMON}' {word} & until [ -e left ]; do sleep 0.02; done")
+    assert (place.root / "left").exists()
     assert processes(word) == []
 
 
@@ -310,7 +313,7 @@ def test_what_a_terminal_sends_to_a_job_is_not_sent_to_the_supervisor(place: Pla
 def test_the_environment_of_others_of_the_same_user_is_closed_by_landlock(
     place: Place, landlock: int | None
 ) -> None:
-    user = OWN if OWN[0] else (61234, 61234)
+    user = OWN if OWN[0] else (STRANGER, STRANGER)
     changes: dict[str, Any] = {"user": user[0], "group": user[1], "extra_groups": []} if OWN[0] == 0 else {}
     with subprocess.Popen(["sleep", "60"], env={"SECRET": "telltale"}, **changes) as other:
         try:
@@ -333,7 +336,7 @@ def test_what_others_of_the_machine_make_during_a_run_stays_and_what_the_command
         meanwhile.append(Path(name))
 
     left = Path("/dev/shm") / f"left-{os.getpid()}"
-    place.run("sh", "-c", f"> {left} && ls {left}", user=(61234, 61234), workdir="/", on_start=make)
+    place.run("sh", "-c", f"> {left} && ls {left}", user=(STRANGER, STRANGER), workdir="/", on_start=make)
     assert place.output["stdout"].decode().strip() == str(left)
     assert not left.exists()
     assert [path.exists() for path in meanwhile] == [True]

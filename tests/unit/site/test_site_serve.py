@@ -30,7 +30,7 @@ def served(tmp_path: Path) -> Iterator[ThreadingHTTPServer]:
 
 def ask(served: ThreadingHTTPServer, path: str, **headers: str) -> tuple[int, str, http.client.HTTPMessage]:
     port = served.server_address[1]
-    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=10)
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=60)
     try:
         connection.request("GET", path, headers=headers)
         answer = connection.getresponse()

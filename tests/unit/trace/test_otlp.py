@@ -115,7 +115,7 @@ def test_a_collector_that_never_answers_delays_nothing(tmp_path, silent, capfd):
     assert export.close(timeout_s=0.2) == 100
     closed = time.monotonic()
     assert traced - start < 5, "a cell waited for the collector"
-    assert closed - traced < 2
+    assert closed - traced < 5
     assert len((tmp_path / "49.jsonl").read_text().splitlines()) == 2
     assert capfd.readouterr() == ("", "")
 

@@ -66,7 +66,7 @@ def test_what_is_no_utf8_is_shown_as_such(path):
     ]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(st.binary(max_size=8), max_size=20))
 def test_any_bytes_make_a_recording_of_what_they_say(tmp_path_factory, chunks):
     path = tmp_path_factory.mktemp("any") / "r.cast"
@@ -104,7 +104,7 @@ def log(path, chunks, max_bytes):
     return path.read_bytes()
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(st.binary(max_size=12), max_size=30), st.integers(0, 60))
 def test_a_log_is_whole_or_says_what_it_lacks(tmp_path_factory, chunks, max_bytes):
     data = b"".join(chunks)

@@ -121,7 +121,7 @@ def test_a_long_line_is_not_shown_and_a_long_text_is_cut(tmp_path):
     ]
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(st.binary(max_size=30), max_size=10), st.sampled_from([render, lambda line: line]))
 def test_no_bytes_break_it_and_none_of_them_is_obeyed(chunks, how):
     seen: list[bytes] = []
