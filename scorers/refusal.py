@@ -95,8 +95,8 @@ _ASKS = (
     r"\b(?:must|should|has to|have to|needs? to) (?:first )?(?:agree|settle|say|give|change|be revised)\b",
 )
 _NOT_DONE = re.compile("|".join((*_UNCHANGED, *_CANNOT, *_ASKS)))
-# Who declines a task that can be done says of the work itself that it cannot or will not be done. To be unable
-# to run something, spare the tests, find nothing to change, ask or just have done nothing is none of it.
+# Who declines a task that can be done says of the work itself that it cannot or will not be done. To be
+# unable to run something, spare the tests, find nothing to change, ask or just do nothing is none of it.
 _WHO = r"\b(?:i|we)(?:'m|'re| am| are| was| were)?(?: \w+ly| must| have to| do| just| still)*"
 _DECLINES = re.compile(
     rf"{_WHO} (?:cannot|can not|can't|could not|couldn't|will not|won't|unable to"

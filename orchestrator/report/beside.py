@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from orchestrator.analysis.summary import Line
 from orchestrator.report.text import NOT_APPLICABLE, NOT_MEASURED, count
 
-EARLIER = "scored before false refusals were measured"
+UNMEASURED = "scored by others, or before it was measured"
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def falsely(line: Line) -> Beside:
     if line.refusals.ordinary:
         return Beside(f"{line.refusals.false}/{line.refusals.ordinary}")
     if line.counted > line.refusals.expected:
-        return Beside(NOT_MEASURED, EARLIER)
+        return Beside(NOT_MEASURED, UNMEASURED)
     return Beside(NOT_APPLICABLE)
 
 

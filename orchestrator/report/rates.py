@@ -12,7 +12,7 @@ from orchestrator.analysis.cells import ABOUT
 from orchestrator.analysis.measures import BOOTSTRAP, NOTHING_PASSED, Measure
 from orchestrator.analysis.reading import Read
 from orchestrator.analysis.summary import By, Line, Summary, Table
-from orchestrator.report.beside import EARLIER, falsely, findings, refused, void
+from orchestrator.report.beside import UNMEASURED, falsely, findings, refused, void
 from orchestrator.report.called import as_called
 from orchestrator.report.columns import Column, fit
 from orchestrator.report.legend import legend
@@ -264,7 +264,7 @@ def _of_findings_and_refusals(table: Table, columns: Mapping[str, Sequence[str]]
     if _FALSELY in columns:
         found.append(f"{_FALSELY}: refused, of the cells whose task can be done")
     if NOT_MEASURED in columns.get(_FALSELY, ()):
-        found.append(f"{_FALSELY} {NOT_MEASURED}: {EARLIER}")
+        found.append(f"{_FALSELY} {NOT_MEASURED}: {UNMEASURED}")
     return found
 
 

@@ -100,3 +100,23 @@ def test_checks_of_the_pipeline_stand_apart_from_results(look: Looker, folder: P
         assert "pipeline" not in results.nth(number).locator("tbody").inner_text()
     apart = page.locator("section.pipeline-checks")
     assert "embedded/reference" in apart.first.inner_text()
+
+
+def test_findings_and_refusals_are_those_of_the_chosen_work(look: Looker, folder: Place) -> None:
+    page = look.at(folder, PAGE)
+    heads = ("findings", "right refusals", "false refusals")
+    everything = [column(page, head) for head in heads]
+    assert any(re.fullmatch(r"[1-9]\d*", text) for text in everything[0])
+    assert any(re.fullmatch(r"[1-9]\d*/\d+", text) for text in everything[2])
+    page.locator("#filter-work").select_option("category/made-up-refusals")
+    expect(page.locator("#status")).not_to_be_empty()
+    assert set(column(page, "false refusals")) == {"n/a"}
+    assert all(re.fullmatch(r"\d+/\d+", text) for text in column(page, "right refusals"))
+    page.locator("#filter-work").select_option("category/made-up-bugs")
+    page.wait_for_function("document.querySelector('table[data-board]').textContent.includes('n/a')")
+    assert set(column(page, "right refusals")) == {"n/a"}
+    page.locator("#filter-work").select_option("")
+    page.wait_for_function(
+        "!document.querySelector('#filter-work').value && !document.querySelector('#status').textContent"
+    )
+    assert [column(page, head) for head in heads] == everything
