@@ -100,10 +100,10 @@ def build(
 
 
 def _seen(
-    roots: Mapping[str, Path], cab: Provenance, base_url: str | None, kept: Iterable[snapshots.Snapshot]
+    roots: Mapping[str, Path], cab: Provenance, base_url: str | None, kept: Sequence[snapshots.Snapshot]
 ) -> str:
     """What a build looks at, as it is now."""
-    facts = (cab.version, cab.commit, cab.dirty, base_url, [it.digest for it in kept], PLAYER)
+    facts = (cab.version, cab.commit, cab.dirty, base_url, kept, PLAYER)
     return seen(roots.values(), repr(facts), *render.library_versions(), sys.version)
 
 

@@ -14,7 +14,7 @@ from orchestrator.store.files import write_all
 
 MANIFEST = ".cab-site.json"
 SEEN = ".cab-site.seen"
-"""What the last build looked at, on this machine: no part of the site, and all else is the same on any other."""
+"""What the last build looked at on this machine: no part of the site, which is the same on any."""
 _VERSION = 2
 _NEW = ".new"
 """The end of the name of a file that is being written."""

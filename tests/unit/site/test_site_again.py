@@ -11,7 +11,7 @@ from typing import Any
 
 import cell_samples
 import pytest
-from site_samples import CLIS, MODELS, TASKS, matrix, results, small
+from site_samples import CLIS, MODELS, TASKS, files, matrix, results, small
 
 from orchestrator.site import build as building
 from orchestrator.site import seen
@@ -27,12 +27,6 @@ KEYS = [
 ]
 Entries = list[IndexEntry]
 """The lines of an index."""
-
-
-def files(out: Path) -> dict[str, bytes]:
-    """All of a site; what its last build looked at is no part of it."""
-    paths = (path for path in out.rglob("*") if path.is_file() and path.name != SEEN)
-    return {path.relative_to(out).as_posix(): path.read_bytes() for path in paths}
 
 
 class Sweep:
@@ -127,7 +121,7 @@ def test_one_change_gives_the_bytes_of_a_build_from_nothing(
     assert files(tmp_path / "site") == files(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_any_changes_give_the_bytes_of_a_build_from_nothing(tmp_path: Path, seed: int) -> None:
     sweep = Sweep(tmp_path / "results", random.Random(seed))
     for _ in range(3):
