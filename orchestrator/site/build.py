@@ -28,9 +28,10 @@ from orchestrator.site.folder import (
     MANIFEST,
     UNFINISHED,
     Made,
-    Manifest,
+    is_left_by,
     is_relative,
     is_there,
+    leave,
     read_manifest,
     remove,
     write,
@@ -84,8 +85,8 @@ def build(
     roots, cab, kept = sweeps_of(results), Provenance.read(), snapshots.kept(out)
     # From before the first record is read: what changes meanwhile is seen by the next build.
     looked = _seen(roots, cab, base_url, kept)
-    if snapshot is None and looked == before.seen and _whole(out, before.files):
-        return Built(out, written=0, kept=len(before.files), removed=0, alike=_alike(before.files))
+    if snapshot is None and is_left_by(out, looked) and _whole(out, before):
+        return Built(out, written=0, kept=len(before), removed=0, alike=_alike(before))
     source = Source.read(results, base_url=base_url)
     with _alone(out), _collecting_rarely():
         source = replace(source, snapshots=snapshots.kept(out))
@@ -94,15 +95,15 @@ def build(
             return built
         snapshots.take(out, snapshot, lambda folder: _put_away(source, folder, snapshot, progress), MANIFEST)
         source = replace(source, snapshots=snapshots.kept(out))
-        again = _brought_up_to_date(source, out, "", progress)
+        again = _brought_up_to_date(source, out, None, progress)
     return replace(built, written=built.written + again.written, kept=again.kept)
 
 
 def _seen(
-    roots: Mapping[str, Path], cab: Provenance, base_url: str | None, kept: Iterable[snapshots.Snapshot]
+    roots: Mapping[str, Path], cab: Provenance, base_url: str | None, kept: Sequence[snapshots.Snapshot]
 ) -> str:
     """What a build looks at, as it is now."""
-    facts = (cab.version, cab.commit, cab.dirty, base_url, [it.digest for it in kept], PLAYER)
+    facts = (cab.version, cab.commit, cab.dirty, base_url, kept, PLAYER)
     return seen(roots.values(), repr(facts), *render.library_versions(), sys.version)
 
 
@@ -151,7 +152,7 @@ _OBJECTS = 100_000
 def _put_away(source: Source, folder: Path, name: str, progress: Progress) -> snapshots.Facts:
     """Make the site of the same results as a snapshot, which says so on every page."""
     below = None if source.base_url is None else f"{source.base_url}{snapshots.SNAPSHOTS}/{name}/"
-    _brought_up_to_date(replace(source, base_url=below, snapshots=(), snapshot=name), folder, "", progress)
+    _brought_up_to_date(replace(source, base_url=below, snapshots=(), snapshot=name), folder, None, progress)
     return snapshots.Facts(
         name=name,
         cells=len(source.frame),
@@ -163,9 +164,9 @@ def _put_away(source: Source, folder: Path, name: str, progress: Progress) -> sn
     )
 
 
-def _brought_up_to_date(source: Source, out: Path, looked: str, progress: Progress) -> Built:
-    manifest = read_manifest(out)
-    before = manifest.files
+def _brought_up_to_date(source: Source, out: Path, looked: str | None, progress: Progress) -> Built:
+    """`looked` is what the build had seen, None of one that the next is to look at in any case."""
+    before = read_manifest(out)
     outputs = _outputs(source)
     made = _common(source, outputs)
     digests = {path: _inputs(output, made) for path, output in outputs.items()}
@@ -180,14 +181,15 @@ def _brought_up_to_date(source: Source, out: Path, looked: str, progress: Progre
         out.mkdir(parents=True, exist_ok=True)
         unfinished = dict.fromkeys((*gone, *(output.path for output in stale)), UNFINISHED)
         if unfinished:
-            write_manifest(out, Manifest(fresh | unfinished))
+            write_manifest(out, fresh | unfinished)
         for path in gone:
             remove(out, path)
         env = render.environment(site_facts(source, outputs), outputs)
         sizes = _make(stale, out, env, progress)
-        if unfinished or looked != manifest.seen:
-            made_now = {path: Made(digests[path], size) for path, size in sizes.items()}
-            write_manifest(out, Manifest(fresh | made_now, looked))
+        if unfinished:
+            write_manifest(out, fresh | {path: Made(digests[path], size) for path, size in sizes.items()})
+        if looked is not None:
+            leave(out, looked)
     return Built(out, written=len(stale), kept=len(fresh), removed=len(gone), alike=_alike(outputs))
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +13,9 @@ from orchestrator.errors import InputError, StoreError
 from orchestrator.store.files import write_all
 
 MANIFEST = ".cab-site.json"
-_VERSION = 3
+SEEN = ".cab-site.seen"
+"""What the last build looked at on this machine: no part of the site, which is the same on any."""
+_VERSION = 2
 _NEW = ".new"
 """The end of the name of a file that is being written."""
 
@@ -29,15 +31,7 @@ UNFINISHED = Made("", 0)
 """A file that is there or will be, and is not to be taken for finished."""
 
 
-@dataclass(frozen=True)
-class Manifest:
-    """The files that a build made, by path, and what it had seen (`seen.py`); "" where it came to no end."""
-
-    files: Mapping[str, Made] = field(default_factory=dict)
-    seen: str = ""
-
-
-def read_manifest(out: Path) -> Manifest:
+def read_manifest(out: Path) -> dict[str, Made]:
     """What an earlier build left in the folder; nothing where there was none, or one of another form."""
     path = out / MANIFEST
     if not path.is_file():
@@ -48,27 +42,45 @@ def read_manifest(out: Path) -> Manifest:
                 place=str(out),
                 mend="give an empty or a new folder with -o",
             )
-        return Manifest()
+        return {}
     try:
         stored = json.loads(path.read_bytes())
         # Of another form, every file is made again, and known to be one that may be removed.
         known = stored["v"] == _VERSION
-        files = {
+        return {
             name: Made(*made) if known else UNFINISHED
             for name, made in stored["files"].items()
             if is_relative(name)
         }
-        return Manifest(files, stored["seen"] if known else "")
     except (ValueError, TypeError, KeyError, AttributeError):
         raise StoreError(
             "is damaged", place=str(path), mend="remove the folder, and build the site again"
         ) from None
 
 
-def write_manifest(out: Path, manifest: Manifest) -> None:
-    files = {path: manifest.files[path] for path in sorted(manifest.files)}
-    whole = {"v": _VERSION, "seen": manifest.seen, "files": files}
+def write_manifest(out: Path, files: Mapping[str, Made]) -> None:
+    whole = {"v": _VERSION, "files": {path: files[path] for path in sorted(files)}}
     write(out, MANIFEST, json.dumps(whole, separators=(",", ":")).encode() + b"\n")
+
+
+def is_left_by(out: Path, looked: str) -> bool:
+    """Whether the last build in the folder had seen this (`seen.py`), and came to its end."""
+    try:
+        return (out / SEEN).read_bytes() == _left(out, looked)
+    except FileNotFoundError:
+        return False
+
+
+def leave(out: Path, looked: str) -> None:
+    """Note what the build had seen whose manifest is there now."""
+    if not is_left_by(out, looked):
+        write(out, SEEN, _left(out, looked))
+
+
+def _left(out: Path, looked: str) -> bytes:
+    """With the manifest's own digest: whoever makes it another has seen something else."""
+    whole = hashlib.sha256(looked.encode() + (out / MANIFEST).read_bytes())
+    return whole.hexdigest().encode() + b"\n"
 
 
 def is_there(out: Path, path: str, made: Made) -> bool:

@@ -48,14 +48,16 @@ _COMPILED = _Compiled()
 
 
 class _Code(CodeGenerator):
-    """Has `escaped` called for what a template prints, and nothing else. By itself jinja escapes what finalize
-    gives, into an object of its own, and a page of a cell prints six hundred values.
+    """Has `escaped` called for what a template prints, and nothing else. By itself jinja escapes what
+    finalize gives, into an object of its own, and a page of a cell prints six hundred values.
     """
 
     def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
+        del node, frame
         self.write(finalize.src)
 
     def _output_child_post(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
+        del node, frame, finalize
         self.write(")")
 
 

@@ -35,7 +35,7 @@ def seen(sweeps: Iterable[Path], *given: str) -> str:
     whole = hashlib.sha256(ascii(given).encode("ascii"))
     for root in _CAB:
         with store_errors(root):
-            whole.update("".join(_tree(str(root))).encode("utf-8", "surrogateescape"))
+            whole.update("".join(_tree(root)).encode("utf-8", "surrogateescape"))
     for root in sweeps:
         with store_errors(root):
             whole.update("".join(_sweep(root)).encode("utf-8", "surrogateescape"))
@@ -67,16 +67,16 @@ def _cells(folder: str, below: int) -> Iterator[str]:
             yield from _cells(entry.path, below - 1)
 
 
-def _tree(root: str) -> Iterator[str]:
+def _tree(root: Path) -> Iterator[str]:
     """A file, or all files below a directory; nothing where there is none."""
-    if not os.path.isdir(root):
+    if not root.is_dir():
         yield from _file(root)
         return
-    for entry in _entries(root):
+    for entry in _entries(str(root)):
         if not entry.is_dir(follow_symlinks=False):
             yield _line(entry.path, entry.stat(follow_symlinks=False))
         elif entry.name != "__pycache__":
-            yield from _tree(entry.path)
+            yield from _tree(Path(entry.path))
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:
@@ -84,9 +84,9 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
         return sorted(entries, key=lambda entry: entry.name)
 
 
-def _file(path: str) -> Iterator[str]:
+def _file(path: Path) -> Iterator[str]:
     try:
-        yield _line(path, os.stat(path))
+        yield _line(str(path), path.stat())
     except FileNotFoundError:
         return
 

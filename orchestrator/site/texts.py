@@ -36,8 +36,8 @@ def finished_text(value: Any) -> Any:
 
 
 def escaped(value: Any) -> str:
-    """A value as it stands in a page's source: harmless, and escaped unless it is markup. Raises ValueError as
-    `finished_text`.
+    """A value as it stands in a page's source: harmless, and escaped unless it is markup. Raises ValueError
+    as `finished_text`.
     """
     if type(value) is str and value.isascii() and value.isprintable():
         return escape(value) if _SPECIAL.search(value) else value

@@ -19,6 +19,7 @@ from orchestrator.site.source import Source
 def pages(source: Source) -> Iterator[Page | File]:
     for unit in source.units:
         for cell in unit.cells:
+            told = source.told[cell.cell_id]
             page = links.cell_page(cell.sweep_id, source.key(cell.cell_id))
             label = f"{cell.contestant} × {cell.model} · {cell.task}"
             names = {
@@ -27,9 +28,7 @@ def pages(source: Source) -> Iterator[Page | File]:
                 "task": cell.task,
                 "sweep": cell.sweep_id,
             }
-            yield from _both(
-                page, label, names, partial(of_cell, cell), source.told[cell.cell_id], apart=True
-            )
+            yield from _both(page, label, names, partial(of_cell, cell), told, apart=True)
     for (cli, model), said in _of_pairs(source).items():
         names = {"CLI": cli, "model": model}
         yield from _of_rate(links.pair_page(cli, model), f"{cli} × {model}", names, said)
@@ -50,8 +49,8 @@ def _both(
     *,
     apart: bool = False,
 ) -> Iterator[Page | File]:
-    """The badge and the card of what a page is about. `names` say what it is, each by its kind; `told` changes
-    with what is said.
+    """The badge and the card of what a page is about. `names` say what it is, each by its kind; `told`
+    changes with what is said.
     """
     inputs = (told, *names.values())
     yield File(links.badge(page), lambda: svg(said().badge(label)).encode(), inputs, apart)

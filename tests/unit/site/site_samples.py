@@ -9,6 +9,7 @@ from typing import Any
 
 from store_samples import DIGEST, STARTED, index_entry, sweep_record
 
+from orchestrator.site.folder import SEEN
 from orchestrator.store.cells import SWEEP, CellStore
 from orchestrator.store.index import INDEX, IndexEntry
 from orchestrator.store.names import NO_STACK, CellKey
@@ -87,3 +88,9 @@ def small(folder: Path) -> Path:
         "free-1", CLIS[:1], ("embedded/reference",), TASKS[:1], claim="pipeline_only", cost_usd=None
     )
     return results(folder, "free-1", [*real, *scripted])
+
+
+def files(out: Path) -> dict[str, bytes]:
+    """All of a site, by path; what its last build looked at is no part of it."""
+    paths = (path for path in out.rglob("*") if path.is_file() and path.name != SEEN)
+    return {path.relative_to(out).as_posix(): path.read_bytes() for path in paths}

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -124,6 +127,25 @@ def test_many_clusters_are_resampled_in_blocks() -> None:
     values = np.random.default_rng(4).random((70_000, 1))
     sums = resample(values, 3)
     assert sums[:, 0] == pytest.approx(values.sum(), rel=0.02)
+
+
+def test_blocks_are_so_small_that_no_other_thread_is_woken_for_them() -> None:
+    program = (
+        "import numpy as np, hashlib\n"
+        "from orchestrator.stats.rates import resample\n"
+        "values = np.random.default_rng(4).random((800, 16))\n"
+        "print(hashlib.sha256(resample(values).tobytes()).hexdigest())"
+    )
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "OPENBLAS_NUM_THREADS": str(threads)},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for threads in (1, 4)
+    }
+    assert len(said) == 1
 
 
 def test_too_few_clusters_are_refused() -> None:
