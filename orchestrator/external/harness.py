@@ -300,7 +300,8 @@ def _remove_containers(run_id: str) -> None:
     """Those that a harness which was ended has left, by the name that it gives them."""
     with suppress(EnvironmentFault, DockerException):
         client = engine.connect()
-        for container in client.containers.list(all=True, filters={"name": run_id}):
+        # One that goes by itself meanwhile must not keep the others.
+        for container in client.containers.list(all=True, filters={"name": run_id}, ignore_removed=True):
             with suppress(DockerException):
                 container.remove(force=True)
         client.close()
