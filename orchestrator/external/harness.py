@@ -344,7 +344,9 @@ def _remove_containers(run_ids: Sequence[str]) -> None:
         return
     with suppress(EnvironmentFault, DockerException):
         client = engine.connect()
-        for container in client.containers.list(all=True, filters={"name": list(run_ids)}):
+        # One that goes by itself meanwhile must not keep the others.
+        names = {"name": list(run_ids)}
+        for container in client.containers.list(all=True, filters=names, ignore_removed=True):
             with suppress(DockerException):
                 container.remove(force=True)
         client.close()

@@ -49,7 +49,7 @@ def _sweep(root: Path) -> Iterator[str]:
     run = root.parent.parent
     if (run / SCORECARD).is_file():
         for name in (SCORECARD, *HELD_AGAINST):
-            yield from _tree(str(run / name))
+            yield from _tree(run / name)
     for entry in _entries(str(root)):
         if entry.name == CELLS:
             yield from _cells(entry.path, _DEPTH)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import bz2
+import errno
 import io
 import lzma
 import os
@@ -76,7 +77,7 @@ class Search:
             self._raw(os.fsencode(path.readlink()), f"target of {path}")
         elif path.is_file():
             try:
-                content = path.read_bytes()
+                content = written(path)
             except FileNotFoundError:
                 return
             self.data(content, str(path), kind)
@@ -102,6 +103,21 @@ class Search:
         for name, forms in self._forms.items():
             if any(form in data for form in forms):
                 self.found.append(f"{name}: {place}")
+
+
+def written(path: Path) -> bytes:
+    """What a file holds, without the holes of a sparse one: of scratch, gigabytes, next to nothing is."""
+    parts, at = [], 0
+    with path.open("rb") as file:
+        while True:
+            try:
+                start = os.lseek(file.fileno(), at, os.SEEK_DATA)
+            except OSError as error:
+                if error.errno != errno.ENXIO:  # the rest is a hole, or there is none
+                    raise
+                return b"\0".join(parts)
+            at = os.lseek(file.fileno(), start, os.SEEK_HOLE)
+            parts.append(os.pread(file.fileno(), at - start, start))
 
 
 def _inside(data: bytes) -> Iterator[tuple[str, bytes]]:

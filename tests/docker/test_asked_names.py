@@ -12,7 +12,7 @@ for name in ("Example.COM", "api.example.org", "example.com", "localhost"):
         socket.getaddrinfo(name, 443)
     except socket.gaierror as error:
         assert error.errno == socket.EAI_AGAIN, error
-        print(name, time.monotonic() - began < 1)
+        print(name, time.monotonic() - began < 4)
 """
 
 HOSTILE = """

@@ -166,6 +166,6 @@ run(Path({str(directory)!r}), "gold", {gold!r}, harness_python())
 def containers(of: str) -> list[str]:
     """The harness's containers of a run that are still there."""
     client = docker.from_env()
-    names = [container.name for container in client.containers.list(all=True, filters={"name": f"test-{of}"})]
+    found = client.containers.list(all=True, filters={"name": f"test-{of}"}, ignore_removed=True)
     client.close()
-    return names
+    return [container.name for container in found]

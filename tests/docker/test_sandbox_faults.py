@@ -56,7 +56,7 @@ def test_pid_1_that_fails(
         run("true", time_limit_s=0.5)
     run.sandbox.close()
     assert fault.value.cause == ("gateway" if "gateway" in text else "engine")
-    assert time.monotonic() - before < 15
+    assert time.monotonic() - before < 60
     assert running(run.labels) == []
 
 

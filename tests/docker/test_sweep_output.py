@@ -42,7 +42,7 @@ def test_a_second_run_does_nothing_and_needs_no_engine(finished: tuple[Cab, Path
     for again in ("run", spec), ("resume",):
         begin = time.monotonic()
         done = cab.sweep(*again, "--json", **NO_ENGINE).end(0)
-        assert time.monotonic() - begin < 20
+        assert time.monotonic() - begin < 60
         assert "4 cells finished, nothing to do" in done.err
         assert done.data["finished"] == 4
     assert cab.index() == before

@@ -155,6 +155,24 @@ def test_the_search_finds(write: Callable[[str], bytes], tmp_path: Path) -> None
     assert other.found == []
 
 
+def test_the_search_finds_what_lies_behind_a_hole(tmp_path: Path) -> None:
+    key, path = fresh_key(), tmp_path / "sparse"
+    with path.open("wb") as file:
+        for at in (0, 1 << 30):
+            file.seek(at)
+            file.write(key.encode())
+        file.truncate(1 << 32)
+    search = Search([key])
+    search.file(path, "files")
+    assert search.found == [f"plain: {path}"]
+    assert search.looked["files"] < 1 << 20
+    with path.open("r+b") as file:
+        file.write(b"\0" * len(key))
+    search = Search([key])
+    search.file(path, "files")
+    assert search.found == [f"plain: {path}"]
+
+
 def test_the_search_finds_what_lies_across_blocks() -> None:
     key = fresh_key()
     search = Search([key])

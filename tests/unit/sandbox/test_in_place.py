@@ -131,7 +131,7 @@ def test_a_signal_is_told(place: Place) -> None:
 def test_the_limit_ends_a_command(place: Place) -> None:
     end = place.shell("sleep 50", time_limit_s=0.2)
     assert (end.signal, end.timed_out) == (signal.SIGKILL, True)
-    assert 0.2 <= end.end - end.start < 5
+    assert 0.2 <= end.end - end.start < 30
 
 
 def test_a_paused_clock_does_not_run(place: Place) -> None:
