@@ -345,8 +345,8 @@ def _remove_containers(run_ids: Sequence[str]) -> None:
     with suppress(EnvironmentFault, DockerException):
         client = engine.connect()
         # One that goes by itself meanwhile must not keep the others.
-        names = {"name": list(run_ids)}
-        for container in client.containers.list(all=True, filters=names, ignore_removed=True):
+        left = client.containers.list(all=True, filters={"name": list(run_ids)}, ignore_removed=True)
+        for container in left:
             with suppress(DockerException):
                 container.remove(force=True)
         client.close()
