@@ -182,7 +182,9 @@ def test_the_tasks_needed_are_those_of_the_normal_approximation() -> None:
     assert found.runs is None
 
 
-@pytest.mark.parametrize("share", [1.0, 0.5, 1 / 3, 0.2, 1 / 7, 0.06, 0.01, 0.8, 0.95, 1e-3, 0.8014034528708301])
+@pytest.mark.parametrize(
+    "share", [1.0, 0.5, 1 / 3, 0.2, 1 / 7, 0.06, 0.01, 0.8, 0.95, 1e-3, 0.8014034528708301]
+)
 def test_as_many_tasks_as_let_enough_of_them_differ(share: float) -> None:
     """Where nothing varies, the number is that of the negative binomial distribution alone."""
     found = needed(share, 0.0, 30, step=1.0)
