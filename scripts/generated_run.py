@@ -12,8 +12,8 @@ from orchestrator.external.results import Claim, Scorecard, TaskResult, Verdict
 from orchestrator.store.names import CellKey
 
 SWEEP = "made-up-run"
-CLI, MODEL = "made-up-cli-a", "made-up/alone-1"
-"""A model that no other made-up sweep has: their pairs stay comparable."""
+CLI, MODEL = "made-up-cli-a", "made-up/xlarge-1"
+"""A model that no other made-up sweep has, and the last by name: their pairs stay comparable."""
 TASKS = 8
 _SOLVED = {"transcript_replay": (1, 4), "compact_summary": (1, 4, 5), "stateplane": (1, 2, 3, 4, 5, 6, 8)}
 """Of the tasks from 1 on, by condition."""
