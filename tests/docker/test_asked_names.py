@@ -43,7 +43,8 @@ def test_each_name_is_told_once_with_its_first_time_and_count(run: Runner) -> No
     assert said == ["Example.COM True", "api.example.org True", "example.com True", ""]
     assert end.asked is not None
     assert [(asked.name, asked.count) for asked in end.asked] == [("example.com", 4), ("api.example.org", 2)]
-    assert end.start < end.asked[0].first < end.asked[1].first < end.end
+    # What PID 1 reads in one go has one time.
+    assert end.start < end.asked[0].first <= end.asked[1].first < end.end
 
 
 def test_hostile_questions_neither_speak_for_pid_1_nor_fill_it(run: Runner) -> None:
