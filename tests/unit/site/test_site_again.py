@@ -226,6 +226,22 @@ def test_every_file_that_a_page_is_made_of_is_looked_at(tmp_path: Path, file: st
     assert seen.seen(roots) != before
 
 
+@pytest.mark.parametrize(
+    "file", ["scorecard.json", "metadata.json", "patches/a/b/run1.patch", "harness/verdicts.json"]
+)
+def test_what_a_scorecard_is_held_against_is_looked_at(tmp_path: Path, file: str) -> None:
+    """A run of `cab external`, whose results the sweep is among."""
+    root = tmp_path / "results" / "sweep"
+    root.mkdir(parents=True)
+    for name in ("scorecard.json", file):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("one")
+    before = seen.seen([root])
+    assert seen.seen([root]) == before
+    (tmp_path / file).write_text("another")
+    assert seen.seen([root]) != before
+
+
 def test_all_of_cab_that_pages_tell_of_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "docs" / "deep").mkdir(parents=True)
     (tmp_path / "docs" / "deep" / "a.md").write_text("one")
