@@ -7,6 +7,7 @@ from __future__ import annotations
 import grp
 import os
 import pwd
+import random
 import re
 import shutil
 import sys
@@ -159,10 +160,12 @@ def _reap() -> None:
 
 
 def free_users() -> tuple[User, User]:
-    """Two users, with groups of the same numbers, that are nobody's on this machine."""
+    """Two users, with groups of the same numbers, that are nobody's on this machine.
+
+    Which, is chance: two runs at once with the same ones would read and remove each other's files.
+    """
     taken = {entry.pw_uid for entry in pwd.getpwall()} | {entry.gr_gid for entry in grp.getgrall()}
-    free = (uid for uid in TRANSIENT_UIDS if uid not in taken)
-    agent, verifier = next(free), next(free)
+    agent, verifier = random.SystemRandom().sample([uid for uid in TRANSIENT_UIDS if uid not in taken], 2)
     return (agent, agent), (verifier, verifier)
 
 

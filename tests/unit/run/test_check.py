@@ -170,6 +170,10 @@ def test_users_are_nobodys() -> None:
             pwd.getpwuid(uid)
 
 
+def test_users_of_runs_at_once_are_others() -> None:
+    assert len({free_users() for _ in range(3)}) > 1
+
+
 @pytest.mark.parametrize(
     ("landlock", "said"),
     [
