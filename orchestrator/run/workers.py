@@ -28,7 +28,7 @@ class Workers(Generic[Job]):
     may_begin: Callable[[], bool] = lambda: True
     left: deque[Job] = field(default_factory=deque)
     """What has not begun."""
-    failure: Exception | None = None
+    failure: BaseException | None = None
     stopping: Event = field(default_factory=Event)
     _lock: Lock = field(default_factory=Lock)
 
@@ -41,7 +41,7 @@ class Workers(Generic[Job]):
         """Begin no further job; those under way come to their end."""
         self.stopping.set()
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: BaseException) -> None:
         """Stop for this reason, unless there was one before."""
         self.failure = self.failure or error
         self.stop()
@@ -62,9 +62,7 @@ class Workers(Generic[Job]):
                 under_way = {pool.submit(self._work) for _ in range(threads)}
                 while under_way:
                     # A handler waits for the main thread, which a signal that came to another does not wake.
-                    ended, under_way = wait(under_way, _LISTEN_EVERY_S)
-                    for one in ended:
-                        one.result()
+                    _, under_way = wait(under_way, _LISTEN_EVERY_S)
             except BaseException:
                 # Ctrl-C: the pool waits for its threads, which would go on with what is left.
                 self.stop()
@@ -76,8 +74,9 @@ class Workers(Generic[Job]):
         while (job := self._next()) is not None:
             try:
                 self.do(job)
-            except Exception as error:  # noqa: BLE001 - raised again by `run`, in the main thread
+            except BaseException as error:
                 self.fail(error)
+                raise
 
     def _next(self) -> Job | None:
         with self._lock:

@@ -58,7 +58,7 @@ def listed(directories: Sequence[str]) -> dict[str, set[str]]:
     return {str(path): {entry.name for entry in path.iterdir()} for path in there}
 
 
-def sweep(directories: Sequence[str], *, of: int, before: dict[str, set[str]] | None) -> None:
+def remove_left(directories: Sequence[str], *, of: int, before: dict[str, set[str]] | None) -> None:
     """Remove what belongs to the user `of` in these directories and, with what was `listed` there before,
     whatever is new since. Without, other people's files that come meanwhile stay.
     """

@@ -22,7 +22,7 @@ from orchestrator.sandbox.config import RUN_DIR
 from orchestrator.sandbox.contract import ContainerEnd, ContainerSpec, Mount, OutputSink, RunningContainer
 from orchestrator.sandbox.control import ControlLine, Ready, Started
 from orchestrator.sandbox.inplace.confine import TCP_SINCE, Order, landlock_version
-from orchestrator.sandbox.inplace.mounts import listed, moved, sweep
+from orchestrator.sandbox.inplace.mounts import listed, moved, remove_left
 from orchestrator.sandbox.inplace.output import DescriptorReader
 from orchestrator.sandbox.steered import END_GRACE_S, Steered
 
@@ -124,7 +124,7 @@ class InPlaceSandbox:
             yield
         finally:
             if self._alone or uid != os.geteuid():
-                sweep(SHARED_DIRS, of=uid, before=before)
+                remove_left(SHARED_DIRS, of=uid, before=before)
 
     def _order(self, spec: ContainerSpec) -> Order:
         places = {mount.target: self.inside(mount) for mount in spec.mounts}

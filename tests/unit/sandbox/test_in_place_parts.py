@@ -10,7 +10,7 @@ import pytest
 from orchestrator.errors import EnvironmentFault
 from orchestrator.sandbox.contract import FoundLimits, Mount
 from orchestrator.sandbox.inplace.limits import found_limits
-from orchestrator.sandbox.inplace.mounts import listed, moved, sweep
+from orchestrator.sandbox.inplace.mounts import listed, moved, remove_left
 
 
 def test_a_source_is_at_its_target_and_back_again(tmp_path: Path) -> None:
@@ -69,19 +69,19 @@ def test_what_is_new_in_shared_directories_goes_and_what_was_there_stays(tmp_pat
         deep = deep / "directory"
     deep.mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "old")
-    sweep(list(before), of=12345, before=before)
+    remove_left(list(before), of=12345, before=before)
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
 
 
 def test_what_belongs_to_the_commands_user_goes_though_it_was_there(tmp_path: Path) -> None:
     (tmp_path / "old").write_text("x")
-    sweep([str(tmp_path)], of=os.geteuid(), before=listed([str(tmp_path)]))
+    remove_left([str(tmp_path)], of=os.geteuid(), before=listed([str(tmp_path)]))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_on_a_machine_what_others_make_meanwhile_stays(tmp_path: Path) -> None:
     (tmp_path / "of somebody else").write_text("x")
-    sweep([str(tmp_path), str(tmp_path / "not there")], of=12345, before=None)
+    remove_left([str(tmp_path), str(tmp_path / "not there")], of=12345, before=None)
     assert [path.name for path in tmp_path.iterdir()] == ["of somebody else"]
 
 
