@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect
 
 from orchestrator.site.serve import address, server
 
@@ -103,6 +103,11 @@ class Looker:
     def close(self) -> None:
         for context in self._contexts:
             context.close()
+
+
+def settled(page: Page) -> None:
+    """Waits until the page shows what was chosen: the data of another view come later than the choice."""
+    expect(page.locator("main[aria-busy=true]")).to_have_count(0)
 
 
 def barriers(page: Page, *rules: str) -> list[str]:

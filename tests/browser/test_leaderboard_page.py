@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from browsing import Looker, Place
-from playwright.sync_api import Page, expect
+from browsing import HttpPlace, Looker, Place, settled
+from playwright.sync_api import Page, Route, expect
 
 PAGE = "index.html"
 BOARD = "table[data-board][data-kind=result]"
@@ -81,11 +81,13 @@ def test_another_axis_orders_the_board_and_back(look: Looker, folder: Place) -> 
     key, title = option.get_attribute("value") or "", option.get_attribute("data-head") or ""
     better = option.get_attribute("data-better")
     page.locator("#filter-axis").select_option(key)
+    settled(page)
     expect(page.locator(BOARD).first.locator("th").nth(4)).to_contain_text(f"{title}, 95")
     found = numbers(column(page, f"{title}, 95"))
     assert found == sorted(found, reverse=better == "higher")
     assert len(set(found)) > 1
     again = look.at(folder, f"{PAGE}#axis={key}")
+    settled(again)
     expect(again.locator(BOARD).first.locator("th").nth(4)).to_contain_text(f"{title}, 95")
     page.get_by_role("button", name="Clear").click()
     expect(page.locator(BOARD).first.locator("th").nth(4)).to_contain_text("pass")
@@ -109,14 +111,30 @@ def test_findings_and_refusals_are_those_of_the_chosen_work(look: Looker, folder
     assert any(re.fullmatch(r"[1-9]\d*", text) for text in everything[0])
     assert any(re.fullmatch(r"[1-9]\d*/\d+", text) for text in everything[2])
     page.locator("#filter-work").select_option("category/made-up-refusals")
-    expect(page.locator("#status")).not_to_be_empty()
+    settled(page)
     assert set(column(page, "false refusals")) == {"n/a"}
     assert all(re.fullmatch(r"\d+/\d+", text) for text in column(page, "right refusals"))
     page.locator("#filter-work").select_option("category/made-up-bugs")
-    page.wait_for_function("document.querySelector('table[data-board]').textContent.includes('n/a')")
+    settled(page)
     assert set(column(page, "right refusals")) == {"n/a"}
     page.locator("#filter-work").select_option("")
-    page.wait_for_function(
-        "!document.querySelector('#filter-work').value && !document.querySelector('#status').textContent"
-    )
+    settled(page)
     assert [column(page, head) for head in heads] == everything
+
+
+def test_while_data_come_the_page_says_that_it_will_change(look: Looker, http: HttpPlace) -> None:
+    page = look.at(http, PAGE)
+    before = column(page, "right refusals")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/data/**", hold)
+    page.locator("#filter-work").select_option("category/made-up-bugs")
+    expect(page.locator("main")).to_have_attribute("aria-busy", "true")
+    assert column(page, "right refusals") == before
+    for route in held:
+        route.continue_()
+    settled(page)
+    assert column(page, "right refusals") != before

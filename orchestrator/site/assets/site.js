@@ -4,6 +4,7 @@
 (() => {
   const root = document.documentElement.dataset.root || "";
   const waiting = new Map();   // name -> {promise, resolve, reject}
+  let loading = 0;
 
   function slot(name) {
     if (!waiting.has(name)) {
@@ -27,8 +28,16 @@
       script.src = `${root}data/${name.split("/").map(encodeURIComponent).join("/")}.js`;
       script.addEventListener("error", () => it.reject(new Error(`data/${name}.js could not be loaded`)));
       document.head.append(script);
+      busy(1);
+      it.promise.finally(() => busy(-1)).catch(() => {});
     }
     return it.promise;
+  }
+
+  /* Until all data are there that were asked for, the page says that it is about to change. */
+  function busy(more) {
+    loading += more;
+    document.querySelector("main")?.setAttribute("aria-busy", String(loading > 0));
   }
 
   /* An element with attributes and children; a string child is text. */
