@@ -92,14 +92,16 @@ def sweep_page(sweep_id: str) -> str:
     return f"sweep/{slug(sweep_id)}.html"
 
 
-def cell_page(sweep_id: str, key: CellKey) -> str:
-    return f"{cell_folder(sweep_id, key)}.html"
-
-
 @lru_cache(maxsize=1 << 16)
-def cell_folder(sweep_id: str, key: CellKey) -> str:
-    """Where what belongs to one cell's page lies: the page's own path less `.html`."""
-    return f"cell/{slug(sweep_id)}/{key.folder().replace(':', '=')}"
+def cell_page(sweep_id: str, key: CellKey) -> str:
+    return f"cell/{slug(sweep_id)}/{key.folder().replace(':', '=')}.html"
+
+
+def attached(page: str, name: str) -> str:
+    """A file that belongs to a page: it lies beside it. A folder of its own for each such file would take as
+    long to make as all of them to write. What parts the two names is in none of a page.
+    """
+    return f"{page.removesuffix('.html')},{name}"
 
 
 def sweep_record(sweep_id: str) -> str:
@@ -114,12 +116,12 @@ def document_page(name: str) -> str:
 
 def badge(page: str) -> str:
     """The badge of what a page is about."""
-    return f"badge/{page.removesuffix('.html')}.svg"
+    return attached(page, "badge.svg")
 
 
-def embed(page: str) -> str:
-    """The card that other sites may frame, of what a page is about."""
-    return f"embed/{page}"
+def card(page: str) -> str:
+    """What other sites may frame, of what a page is about."""
+    return attached(page, "card.html")
 
 
 def contestant(key: CellKey) -> str:
@@ -145,7 +147,7 @@ def _contestant(name: str) -> str:
 
 
 def _bounded(part: str) -> str:
-    """A part of a path that leaves room for `.html` and what a file's name ends with while it is written."""
+    """A part of a path, with room for `,card.html` and what a file's name ends with while it is written."""
     if len(part) <= _MAX_PART:
         return part
     return f"{part[: _MAX_PART - 17]},{hashlib.sha256(part.encode()).hexdigest()[:16]}"

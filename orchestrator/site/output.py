@@ -52,19 +52,21 @@ class File:
         return hashlib.sha256(raw).hexdigest()
 
 
-def data_file(name: str, value: object, inputs: tuple[str, ...] = ()) -> File:
-    """`data/<name>.js`, which hands `value` to scripts as `await cab.load(name)`.
+def data_file(
+    path: str, value: Callable[[], object], inputs: tuple[str, ...], *, apart: bool = False
+) -> File:
+    """A file that hands a value to scripts as `await cab.load(path)`. `value` is called when it is made.
 
     A script and not JSON: browsers refuse to fetch from a folder, and load scripts from one. NaN and
     infinities are refused with a ValueError: null is "not measured".
     """
-    return File(f"data/{name}.js", data_script(name, value), inputs)
+    return File(path, lambda: _data_script(path, value()), inputs, apart)
 
 
-def data_script(name: str, value: object) -> bytes:
-    """The content of a data file: one call that a page's script waits for."""
+def _data_script(path: str, value: object) -> bytes:
+    """One call that a page's script waits for."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return f"cab.data({json.dumps(name)},{text});\n".encode("ascii")
+    return f"cab.data({json.dumps(path)},{text});\n".encode("ascii")
 
 
 def digest_of(*parts: str) -> str:

@@ -30,8 +30,8 @@ KINDS = (
 
 
 def of_kind(place: Place, kind: str) -> str:
-    """The first page of a kind."""
-    found = place.pages(kind)
+    """The first page of a kind, which a card beside a page is not."""
+    found = [path for path in place.pages(kind) if not path.endswith(",card.html")]
     assert found, f"the site has no {kind}"
     return found[0]
 

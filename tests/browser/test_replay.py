@@ -127,8 +127,8 @@ def screen(page: Page) -> str:
 
 def printed(folder: Place, path: str, until: float) -> list[str]:
     """The last two lines that the recording has up to a moment."""
-    raw = (folder.folder / "data" / path.removesuffix(".html") / "recording.js").read_text("utf-8")
-    cast = json.loads(raw[raw.index(",") + 1 : raw.rindex(")")])
+    raw = (folder.folder / links.attached(path, "recording.js")).read_text("utf-8")
+    _, cast = json.loads(f"[{raw.removeprefix('cab.data(').rpartition(')')[0]}]")
     events = [json.loads(line) for line in cast.splitlines()[1:]]
     said = "".join(event[2] for event in events if event[0] <= until)
     return [line for line in re.sub(r"\x1b\[[\d;]*m", "", said).splitlines() if line.strip()][-2:]

@@ -91,7 +91,7 @@
       shown(true);
       place.textContent = "Loading…";
       try {
-        const [text] = await Promise.all([cab.load(box.dataset.name), player()]);
+        const [text] = await Promise.all([cab.load(box.dataset.file), player()]);
         if (mine !== asked) return;   // closed meanwhile
         place.replaceChildren();
         made = AsciinemaPlayer.create({ data: text }, place, {

@@ -3,30 +3,30 @@
 "use strict";
 (() => {
   const root = document.documentElement.dataset.root || "";
-  const waiting = new Map();   // name -> {promise, resolve, reject}
+  const waiting = new Map();   // path -> {promise, resolve, reject}
   let loading = 0;
 
-  function slot(name) {
-    if (!waiting.has(name)) {
+  function slot(path) {
+    if (!waiting.has(path)) {
       const it = {};
       it.promise = new Promise((resolve, reject) => Object.assign(it, { resolve, reject }));
       it.promise.catch(() => {});   // whoever asks hears of it
-      waiting.set(name, it);
+      waiting.set(path, it);
     }
-    return waiting.get(name);
+    return waiting.get(path);
   }
 
-  /* A data file calls this with its own name. */
-  function data(name, value) { slot(name).resolve(value); }
+  /* A data file calls this with its own path. */
+  function data(path, value) { slot(path).resolve(value); }
 
-  /* The value of data/<name>.js; loaded once, when it is first asked for. */
-  function load(name) {
-    const it = slot(name);
+  /* The value of a data file by its path in the site; loaded once, when it is first asked for. */
+  function load(path) {
+    const it = slot(path);
     if (!it.asked) {
       it.asked = true;
       const script = document.createElement("script");
-      script.src = `${root}data/${name.split("/").map(encodeURIComponent).join("/")}.js`;
-      script.addEventListener("error", () => it.reject(new Error(`data/${name}.js could not be loaded`)));
+      script.src = root + path.split("/").map(encodeURIComponent).join("/");
+      script.addEventListener("error", () => it.reject(new Error(`${path} could not be loaded`)));
       document.head.append(script);
       busy(1);
       it.promise.finally(() => busy(-1)).catch(() => {});

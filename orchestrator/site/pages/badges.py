@@ -55,7 +55,7 @@ def _both(
     inputs = (told, *names.values())
     yield File(links.badge(page), lambda: svg(said().badge(label)).encode(), inputs, apart)
     yield Page(
-        links.embed(page),
+        links.card(page),
         "embed.html",
         lambda: {"about": page, "names": names, "said": said()},
         inputs,

@@ -25,11 +25,10 @@ from orchestrator.site.cell.drawn import bars, rows
 from orchestrator.site.cell.neighbours import Neighbours, result_of
 from orchestrator.site.cell.stored import CAST, PATCH, PUBLISHED_AS, SPANS, SPANS_SHOWN_WHOLE, Stored
 from orchestrator.site.cell.trace import Trace, trace
-from orchestrator.site.output import File, Page, data_script
+from orchestrator.site.output import File, Page, data_file
 from orchestrator.site.player import PLAYER
 from orchestrator.site.source import Source
 from orchestrator.store.cells import CELL
-from orchestrator.store.names import CellKey
 from orchestrator.store.record import CellRecord
 from scorers.evidence import Evidence
 
@@ -73,39 +72,28 @@ def pages(source: Source) -> Iterator[Page | File]:
         names = _names(directory)
         if CELL not in names:
             continue
-        folder = links.cell_folder(sweep_id, key)
-        files = {name: f"{folder}/{PUBLISHED_AS[name]}" for name in PUBLISHED_AS if name in names}
+        page = links.cell_page(sweep_id, key)
+        files = {name: links.attached(page, PUBLISHED_AS[name]) for name in PUBLISHED_AS if name in names}
         beside = neighbours.digest(sweep_id, key)
         inputs = (source.told[cell_id], beside, again.adapter_digest(cli), lock, *sorted(files))
         context = partial(_context, source, directory, files, neighbours, sha256)
-        yield Page(links.cell_page(sweep_id, key), "cell.html", context, inputs, apart=True)
+        yield Page(page, "cell.html", context, inputs, apart=True)
         for name, path in files.items():
             yield File(path, directory / name, (sha256, name), apart=True)
         if CAST in names:
-            yield _recording(sweep_id, key, directory / CAST, sha256)
+            yield _recording(recording_path(page), directory / CAST, sha256)
 
 
-def recording_name(sweep_id: str, key: CellKey) -> str:
-    """The name by which a page asks for a cell's recording."""
-    return f"{links.cell_folder(sweep_id, key)}/recording"
+def recording_path(page: str) -> str:
+    """Where the recording of a cell is: for the player, or as it is where the site has none."""
+    return links.attached(page, "recording.js" if PLAYER else CAST)
 
 
-def recording_path(sweep_id: str, key: CellKey) -> str:
-    """Where a cell's recording is: for the player, or as it is where the site has none."""
-    name = recording_name(sweep_id, key)
-    return f"data/{name}.js" if PLAYER else f"{name}.cast"
-
-
-def _recording(sweep_id: str, key: CellKey, path: Path, sha256: str) -> File:
-    target = recording_path(sweep_id, key)
+def _recording(target: str, path: Path, sha256: str) -> File:
+    """For the player it is one text whatever it holds, so that none of it can be run."""
     if not PLAYER:
         return File(target, path, (sha256,), apart=True)
-    return File(target, partial(_script_of, recording_name(sweep_id, key), path), (sha256,), apart=True)
-
-
-def _script_of(name: str, path: Path) -> bytes:
-    """A recording as a data file: one text whatever it holds, so that none of it can be run."""
-    return data_script(name, path.read_text("utf-8", errors="replace"))
+    return data_file(target, lambda: path.read_text("utf-8", errors="replace"), (sha256,), apart=True)
 
 
 def _names(directory: Path) -> set[str]:
@@ -226,12 +214,12 @@ def _terminal(stored: Stored) -> dict[str, Any]:
     found = cast(stored.directory, record.recording)
     evidence = stored.evidence
     if found is not None:
-        sweep_id, key = record.identity.sweep_id, record.identity.key
+        key = record.identity.key
         return {
             "recording": {
                 "cast": found,
-                "name": recording_name(sweep_id, key),
-                "file": "" if PLAYER else recording_path(sweep_id, key),
+                "plays": PLAYER,
+                "file": recording_path(links.cell_page(record.identity.sweep_id, key)),
                 "title": f"{key.cli} on {key.task}",
             }
         }
@@ -267,7 +255,7 @@ def _evidence(evidence: Evidence, record: CellRecord) -> dict[str, Any]:
 def _share(source: Source, page: str, record: CellRecord) -> dict[str, str]:
     """The badge and the card of a cell, as their users paste them."""
     site = source.base_url or YOUR_SITE
-    badge, card = (f"{site}{links.url(path)}" for path in (links.badge(page), links.embed(page)))
+    badge, card = (f"{site}{links.url(path)}" for path in (links.badge(page), links.card(page)))
     target = f"{site}{links.url(page)}"
     key = record.identity.key
     said = f"cab: {links.contestant(key)} × {key.model} on {key.task}"
@@ -276,7 +264,7 @@ def _share(source: Source, page: str, record: CellRecord) -> dict[str, str]:
     return {
         "page": page,
         "badge": links.badge(page),
-        "card": links.embed(page),
+        "card": links.card(page),
         "alt": said,
         "markdown": f"[![{said}]({badge})]({target})",
         "html": f'<a href="{target}"><img src="{badge}" alt="{said}" height="20"></a>',

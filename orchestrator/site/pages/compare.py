@@ -10,19 +10,19 @@ from orchestrator.analysis.cells import ABOUT
 from orchestrator.analysis.units import Unit
 from orchestrator.site import links
 from orchestrator.site.boards import place_of
-from orchestrator.site.output import File, Page, data_script
+from orchestrator.site.output import File, Page, data_file
 from orchestrator.site.source import Source
 from orchestrator.stats.paired import ALPHA, MIN_TASKS, POWER
 from scorers.aggregate import MIN_COVERAGE
 
-DATA = "units"
+DATA = "data/units.js"
 _NORMAL = NormalDist()
 
 
 def pages(source: Source) -> Iterator[Page | File]:
     context = _context(source)
     yield Page(links.COMPARE, "compare.html", lambda: context, (repr(context),))
-    yield File(f"data/{DATA}.js", lambda: data_script(DATA, units_data(source)), (source.everything, DATA))
+    yield data_file(DATA, lambda: units_data(source), (source.everything, DATA))
 
 
 def _context(source: Source) -> dict[str, Any]:

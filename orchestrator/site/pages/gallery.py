@@ -15,7 +15,7 @@ from orchestrator.site.cell.cast import Cast, cast
 from orchestrator.site.cell.neighbours import result_of
 from orchestrator.site.cell.stored import CAST
 from orchestrator.site.output import File, Page
-from orchestrator.site.pages.cell import recording_name, recording_path
+from orchestrator.site.pages.cell import recording_path
 from orchestrator.site.player import PLAYER, player_files
 from orchestrator.site.source import Source
 from orchestrator.store.cells import read_cell
@@ -94,10 +94,10 @@ def _context(chosen: Sequence[_Shown]) -> dict[str, Any]:
 
 def _card(one: _Shown, found: Cast) -> dict[str, Any]:
     result, words = result_of(one.passed, one.counted, one.outcome)
+    page = links.cell_page(one.sweep_id, one.key)
     return {
-        "page": links.cell_page(one.sweep_id, one.key),
-        "name": recording_name(one.sweep_id, one.key),
-        "file": "" if PLAYER else recording_path(one.sweep_id, one.key),
+        "page": page,
+        "file": recording_path(page),
         "cli": links.contestant(one.key),
         "model": one.key.model,
         "task": one.key.task,

@@ -11,7 +11,7 @@ from orchestrator.site import links
 from orchestrator.site.axes import AXES, PASS
 from orchestrator.site.boards import Board, Row, boards
 from orchestrator.site.output import Page
-from orchestrator.site.pages.leaderboard import data_name, interval
+from orchestrator.site.pages.leaderboard import data_path, interval
 from orchestrator.site.source import Source
 
 MATTERS = (
@@ -51,7 +51,7 @@ def _context(source: Source) -> dict[str, Any]:
     models = {row.model for answer in answers for row in answer.board.rows if row.model}
     return {
         "answers": answers,
-        "works": [(scope or "", data_name(scope)) for scope in scopes],
+        "works": [(scope or "", data_path(scope)) for scope in scopes],
         "matters": [(AXES[key], words) for key, words in MATTERS],
         "models": sorted(models),
         "passing": PASS,

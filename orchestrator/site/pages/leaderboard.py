@@ -14,25 +14,22 @@ from orchestrator.report.beside import beside
 from orchestrator.site import links
 from orchestrator.site.axes import AXES, PASS, Axis
 from orchestrator.site.boards import Board, Row, boards
-from orchestrator.site.output import File, Page, data_script
+from orchestrator.site.output import File, Page, data_file
 from orchestrator.site.source import Source
 
 PLAIN = 4
 """Numbers without interval beside the one that was chosen."""
-DATA = "pairs"
 
 
 def pages(source: Source) -> Iterator[Page | File]:
     yield Page(links.INDEX, "leaderboard.html", lambda: _context(source), (source.everything,))
     for scope in (None, *source.scopes):
-        name = data_name(scope)
-        made = partial(_data, source, scope)
-        yield File(f"data/{name}.js", made, (source.everything, name))
+        yield data_file(data_path(scope), partial(_data, source, scope), (source.everything, str(scope)))
 
 
-def data_name(scope: str | None) -> str:
+def data_path(scope: str | None) -> str:
     """The data file of the pairs, of all work or of one kind."""
-    return DATA if scope is None else f"{DATA}/{scope}"
+    return "data/pairs.js" if scope is None else f"data/pairs/{scope}.js"
 
 
 def plain_axes(chosen: Axis) -> list[Axis]:
@@ -51,7 +48,8 @@ def _context(source: Source) -> dict[str, Any]:
         "axes": list(AXES.values()),
         "chosen": PASS,
         "plain": plain_axes(PASS),
-        "scopes": [(scope, data_name(scope)) for scope in source.scopes],
+        "data": data_path(None),
+        "scopes": [(scope, data_path(scope)) for scope in source.scopes],
         "interval": interval,
         "runs": runs,
         "cells": len(source.frame),
@@ -60,9 +58,9 @@ def _context(source: Source) -> dict[str, Any]:
     }
 
 
-def _data(source: Source, scope: str | None) -> bytes:
+def _data(source: Source, scope: str | None) -> dict[str, Any]:
     """By board and row: each axis' value, bounds and text, its place, what was counted and found."""
-    whole = {
+    return {
         board.id: {
             "methodology": board.methodology,
             "units": board.units,
@@ -70,7 +68,6 @@ def _data(source: Source, scope: str | None) -> bytes:
         }
         for board in boards(source, scope=scope)
     }
-    return data_script(data_name(scope), whole)
 
 
 def _row(row: Row) -> dict[str, Any]:

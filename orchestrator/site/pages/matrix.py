@@ -11,7 +11,7 @@ from orchestrator.site import links
 from orchestrator.site.axes import AXES, PASS
 from orchestrator.site.boards import Board, Row, boards
 from orchestrator.site.output import Page
-from orchestrator.site.pages.leaderboard import data_name, interval
+from orchestrator.site.pages.leaderboard import data_path, interval
 from orchestrator.site.source import Source
 from orchestrator.store.names import CellKey
 
@@ -38,7 +38,7 @@ def _context(source: Source) -> dict[str, Any]:
         "grids": [_grid(board) for board in boards(source)],
         "axes": list(AXES.values()),
         "chosen": PASS,
-        "data": data_name(None),
+        "data": data_path(None),
         "why": _reasons(source),
         "heat": heat,
         "interval": interval,

@@ -115,7 +115,7 @@ def test_hostile_texts_are_texts(tmp_path: Path) -> None:
     # The page's own scripts and its badge: nothing that the agent wrote became an element.
     assert all("src" in given for tag, given in page.tags if tag == "script")
     pictures = [given["src"] or "" for tag, given in page.tags if tag == "img"]
-    assert [src for src in pictures if not src.startswith("../../../../../badge/")] == []
+    assert [src for src in pictures if not src.endswith("/run1,badge.svg")] == []
     assert not [name for _, given in page.tags for name in given if name.startswith("on") or name == "style"]
     for name in ("work", "tools", "diff", "tests", "verifier-tail"):
         assert "<img src=x onerror=alert(1)>" in page.text(name), name
@@ -138,7 +138,7 @@ def test_what_is_cut_off_says_so_and_leads_to_the_whole(tmp_path: Path) -> None:
     assert "140 tests more in the evidence" in page.text("tests")
     assert "204 lines more: the whole patch" in page.text("diff")
     assert "lines more in the evidence" in page.text("work")
-    leads = {(given.get("href") or "").rpartition("/run1/")[2] for tag, given in page.tags if tag == "a"}
+    leads = {(given.get("href") or "").rpartition("/run1,")[2] for tag, given in page.tags if tag == "a"}
     assert {"evidence.json", "diff.txt"} <= leads
 
 
@@ -201,7 +201,7 @@ def test_a_recording_is_a_text_that_no_script_can_come_out_of(
     results = store(tmp_path, (record(found), found))
     assert "script-src 'self' 'wasm-unsafe-eval';" in page_of(results)
     outputs, _ = site_of(results)
-    made = outputs[f"data/{links.cell_folder(SWEEP, KEY)}/recording.js"]
+    made = outputs[links.attached(links.cell_page(SWEEP, KEY), "recording.js")]
     assert isinstance(made, File)
     assert callable(made.content)
     script = made.content().decode("ascii")
@@ -215,7 +215,7 @@ def test_without_the_player_a_recording_is_a_file(tmp_path: Path, monkeypatch: p
     found = evidence()
     results = store(tmp_path, (record(found), found))
     outputs, _ = site_of(results)
-    assert f"{links.cell_folder(SWEEP, KEY)}/recording.cast" in outputs
+    assert links.attached(links.cell_page(SWEEP, KEY), "recording.cast") in outputs
     assert "built without the player" in shown(results).text("terminal")
 
 

@@ -14,7 +14,7 @@ import pytest
 from site_samples import CLIS, MODELS, TASKS, files, matrix, results, small
 
 from orchestrator.site import build as building
-from orchestrator.site import seen
+from orchestrator.site import links, seen
 from orchestrator.site.build import build
 from orchestrator.site.folder import SEEN
 from orchestrator.site.source import Source
@@ -163,21 +163,21 @@ def test_a_changed_record_changes_every_page_that_shows_it_and_no_other(tmp_path
     other, kept = changed(sweep, site)
     assert {
         *("index.html", "matrix.html", "pareto.html", "guide.html", "provenance.html"),
-        *(f"cell/free-1/{CODEX}", f"embed/cell/free-1/{CODEX}", "sweep/free-1.html"),
+        *(f"cell/free-1/{CODEX}", links.card(f"cell/free-1/{CODEX}"), "sweep/free-1.html"),
         # Beside it: another CLI, another model and another task.
         "cell/free-1/opencode/openai~gpt=1/polyglot~sum/run1.html",
         "cell/free-1/codex/qwen~q3/polyglot~sum/run1.html",
         "cell/free-1/codex/openai~gpt=1/polyglot~sort/run1.html",
         *("cli/codex.html", "model/openai~gpt=1.html", "pair/codex/openai~gpt=1.html"),
         *("task/polyglot/sum.html", "category/polyglot.html"),
-        *("embed/cli/codex.html", "embed/pair/codex/openai~gpt=1.html"),
+        *("cli/codex,card.html", "pair/codex/openai~gpt=1,card.html"),
     } <= other
     assert {
         *("compare.html", "methodology.html", "glossary.html"),
         "cell/free-1/opencode/qwen~q3/mutations~swap/run1.html",
-        "embed/cell/free-1/opencode/openai~gpt=1/polyglot~sum/run1.html",
+        "cell/free-1/opencode/openai~gpt=1/polyglot~sum/run1,card.html",
         *("pair/opencode/qwen~q3.html", "task/polyglot/sort.html", "category/mutations.html"),
-        *("cli/opencode.html", "model/qwen~q3.html", "embed/cli/opencode.html"),
+        *("cli/opencode.html", "model/qwen~q3.html", "cli/opencode,card.html"),
     } <= kept
 
 

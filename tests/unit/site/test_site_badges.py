@@ -163,11 +163,11 @@ def test_every_cell_pair_and_cli_has_a_badge_and_a_card(tmp_path: Path) -> None:
     keys = [CellKey(cli, MODELS[0], task) for cli in CLIS for task in TASKS[1:]]
     pages += [links.cell_page("free-1", key) for key in keys]
     for page in pages:
-        card = (out / links.embed(page)).read_text("utf-8")
+        card = (out / links.card(page)).read_text("utf-8")
         ElementTree.parse(out / links.badge(page))
         # A frame runs no script, and says no number without its claim.
         assert "<script" not in card
         assert 'class="claim claim-' in card
-    scripted = (out / links.embed(links.pair_page("codex", "embedded/reference"))).read_text("utf-8")
+    scripted = (out / links.card(links.pair_page("codex", "embedded/reference"))).read_text("utf-8")
     assert NO_RESULT in scripted
     assert " %" not in scripted

@@ -18,7 +18,7 @@ from site_samples import MODELS, TASKS, files, matrix, results, small
 from orchestrator.errors import InputError, StoreError
 from orchestrator.site import build as building
 from orchestrator.site.build import MANIFEST, build
-from orchestrator.site.output import File, Page, data_script
+from orchestrator.site.output import File, Page, data_file
 from orchestrator.site.pages import leaderboard
 from orchestrator.site.source import Source
 from orchestrator.store.names import CellKey
@@ -321,9 +321,14 @@ def test_no_cells_are_told(tmp_path: Path) -> None:
 
 
 def test_data_files_hold_nothing_that_ends_a_script_early() -> None:
-    raw = data_script("x", {"a": "</script>\u2028'\"\n"})
+    def script(value: object) -> bytes:
+        made = data_file("x.js", lambda: value, ("x",)).content
+        assert callable(made)
+        return made()
+
+    raw = script({"a": "</script>\u2028'\"\n"})
     assert raw.isascii()
-    assert raw.startswith(b'cab.data("x",')
+    assert raw.startswith(b'cab.data("x.js",')
     assert b"\n" not in raw[:-1]
     with pytest.raises(ValueError, match="Out of range"):
-        data_script("x", float("nan"))
+        script(float("nan"))

@@ -87,7 +87,7 @@ def test_paths_by_name() -> None:
     assert links.task_page("polyglot/sum") == "task/polyglot/sum.html"
     assert links.task_page("a/b/c") == "task/a/b~c.html"
     assert links.task_page("alone") == "task/alone/alone.html"
-    assert links.badge(links.cli_page("pi")) == "badge/cli/pi.svg"
+    assert links.badge(links.cli_page("pi")) == "cli/pi,badge.svg"
     assert links.root_of("task/polyglot/sum.html") == "../../"
     assert links.root_of("index.html") == ""
 
