@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from orchestrator.report.text import number, plural
 from orchestrator.report.timeline import PART_NAMES
@@ -20,8 +20,7 @@ MAX_SETTINGS = 8
 MAX_ATTEMPTS = 20
 
 
-@dataclass(frozen=True)
-class Fact:
+class Fact(NamedTuple):
     """`value` is None where it is not known, and `reason` says why. `mono`: a digest, a path, a command."""
 
     name: str

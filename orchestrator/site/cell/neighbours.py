@@ -28,8 +28,7 @@ TITLES = (
 )
 
 
-@dataclass(frozen=True)
-class Neighbour:
+class Neighbour(NamedTuple):
     """`name` is what sets it apart from the cell that it stands beside; `result` a word for its class."""
 
     page: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from orchestrator.site.cell.bounded import line
 
@@ -26,8 +26,7 @@ _LANE_OF = {
 _LANES = ("cell", "stages", "container", "model calls", "tool calls")
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     """`start` and `end` are seconds since the cell's start, to the microsecond; `depth` counts from 0, the
     cell itself. `attributes` is one text with a line for each, and `known` their number.
 
