@@ -86,8 +86,10 @@ def _begin(parent: int) -> None:
         os._exit(1)  # it was killed before that could be asked for
     for kind, member in _NATIVE:
         setattr(kind, member, property(_refused))
-    # What was read before the fork is not garbage, and looking at it would copy all its memory.
+    # What was read before the fork is not garbage, and looking at it would copy all its memory. Garbage is
+    # looked for between two chunks, when next to nothing is alive.
     gc.freeze()
+    gc.disable()
 
 
 def _refused(_: object) -> NoReturn:
