@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
+from typing import Annotated, Literal
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from orchestrator.errors import StoreError
 from orchestrator.store.files import store_errors, write_durably
-from orchestrator.store.record import Upgrade, upgrade
+from orchestrator.store.record import VERSION, Upgrade, upgrade
 from scorers.evidence import Evidence, TaskFacts
 
 EVIDENCE = "evidence.json"
 FACTS = "task.json"
-EVIDENCE_VERSION = 1
+EVIDENCE_VERSION: Literal[1] = 1
 UPGRADES: dict[int, Upgrade] = {}
+
+
+class _Stored(BaseModel):
+    """The file as this cab writes it."""
+
+    model_config = ConfigDict(defer_build=True)
+
+    schema_version: Annotated[Literal[1], VERSION]
+    evidence: Evidence
 
 
 def save_evidence(cell_dir: Path, evidence: Evidence) -> None:
@@ -50,6 +61,10 @@ def load_evidence(cell_dir: Path) -> Evidence:
     path = cell_dir / EVIDENCE
     with store_errors(path):
         raw = path.read_bytes()
+    # In one go, which takes half the time; whatever is older or damaged, or holds half a surrogate pair, goes
+    # the long way.
+    with suppress(ValidationError):
+        return _Stored.model_validate_json(raw).evidence
     try:
         data = json.loads(raw)
     except ValueError as error:

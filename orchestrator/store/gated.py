@@ -5,10 +5,10 @@ passed is what `last-good` means.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from orchestrator.store.files import store_errors, write_durably
-from orchestrator.store.record import Model, parse, to_json
+from orchestrator.store.record import VERSION, Model, parse, to_json
 
 GATE = "gate.json"
 
@@ -16,7 +16,7 @@ GATE = "gate.json"
 class Gated(Model):
     """The verdict on a sweep, and the sweeps that it was compared with; none on a first night."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Annotated[Literal[1], VERSION] = 1
     sweep_id: str
     passed: bool
     baseline: tuple[str, ...]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from orchestrator.store.cells import CellStore
 from orchestrator.store.files import store_errors, write_durably
-from orchestrator.store.record import Digest, Model, SkippedCell, UtcTime, parse
+from orchestrator.store.record import VERSION, Digest, Model, SkippedCell, UtcTime, parse
 
 PREFLIGHT = "preflight.json"
 
@@ -57,7 +57,7 @@ class PreflightRecord(Model):
     sweep ever made spent at least, those that were repeated included: what was not stated is not in them.
     """
 
-    schema_version: Literal[1] = 1
+    schema_version: Annotated[Literal[1], VERSION] = 1
     pairs: tuple[PairResult, ...] = ()
     known_tokens: int = Field(default=0, ge=0)
     known_usd: float = Field(default=0.0, ge=0)

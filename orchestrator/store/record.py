@@ -67,6 +67,16 @@ UtcTime = Annotated[
 JsonObject = Annotated[dict[str, JsonValue], BeforeValidator(_finite)]
 
 
+def _whole(value: object) -> object:
+    if type(value) is not int:
+        raise ValueError("is no whole number")
+    return value
+
+
+VERSION = BeforeValidator(_whole)
+"""For a `schema_version`: by itself Literal takes `true` and 1.0 for 1."""
+
+
 class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
@@ -291,7 +301,7 @@ class CellRecord(Model):
     nothing of `OF_THE_RUNNER` is None, nor is `isolation`, but `container_image` where there was none.
     """
 
-    schema_version: Literal[1] = 1
+    schema_version: Annotated[Literal[1], VERSION] = 1
     methodology_version: str
     identity: Identity
     outcome: Outcome
@@ -367,7 +377,7 @@ class SweepRecord(Model):
     `order` is that of the published file and `started_at` the start of its earliest published cell.
     """
 
-    schema_version: Literal[2] = 2
+    schema_version: Annotated[Literal[2], VERSION] = 2
     sweep_id: str
     started_at: UtcTime
     spec: JsonObject | None
@@ -443,7 +453,19 @@ def upgrade(
 
 def parse(kind: type[R], raw: bytes, *, place: str) -> R:
     """Read a record, upgraded where it is older. Raises StoreError that names the place and the field."""
-    return validated(kind, data_of(kind, raw, place=place), place=place)
+    found = _of_today(kind, raw)
+    return found if found is not None else validated(kind, data_of(kind, raw, place=place), place=place)
+
+
+def _of_today(kind: type[R], raw: bytes) -> R | None:
+    """A whole record of today's schema version, read and validated in one go, which takes half the time. None
+    of any other, which the long way brings up to date or says what is wrong with.
+    """
+    try:
+        found = kind.model_validate_json(raw)
+    except ValidationError:
+        return None
+    return found if "schema_version" in found.model_fields_set else None
 
 
 def data_of(kind: type[Model], raw: bytes, *, place: str) -> dict[str, Any]:

@@ -10,7 +10,17 @@ from store_samples import STARTED, cell_record, sweep_record
 from orchestrator.errors import StoreError
 from orchestrator.store.evidence import load_evidence, save_evidence
 from orchestrator.store.names import CellKey
-from orchestrator.store.record import CellRecord, SweepRecord, Timing, parse, to_json, upgrade
+from orchestrator.store.record import (
+    CellRecord,
+    SweepRecord,
+    Timing,
+    _of_today,
+    data_of,
+    parse,
+    to_json,
+    upgrade,
+    validated,
+)
 from scorers.evidence import AgentEnd, Evidence, Span
 
 KEY = CellKey("opencode", "embedded/reference", "polyglot/a", 2)
@@ -20,11 +30,28 @@ def changed(**changes) -> bytes:
     return json.dumps(json.loads(to_json(cell_record(KEY))) | changes).encode()
 
 
+UNVERSIONED = json.dumps(
+    {name: value for name, value in json.loads(changed()).items() if name != "schema_version"}
+).encode()
+
+
 def test_records_come_back_as_they_were():
     record, sweep = cell_record(KEY), sweep_record(KEY)
     assert parse(CellRecord, to_json(record), place="cell.json") == record
     assert parse(SweepRecord, to_json(sweep), place="sweep.json") == sweep
     assert record.identity.key == KEY
+
+
+def test_in_one_go_and_the_long_way_a_record_is_the_same():
+    scores = {
+        "pass_rate": {"pass": 1.0, "n": 1, "long": 2**70, "small": 5e-324, "of": 0.1, "text": "é\u2028"}
+    }
+    raw = to_json(cell_record(KEY, scores=scores))
+    found = _of_today(CellRecord, raw)
+    assert found is not None
+    assert (
+        to_json(found) == to_json(validated(CellRecord, data_of(CellRecord, raw, place=""), place="")) == raw
+    )
 
 
 def test_times_are_utc_with_microseconds():
@@ -43,6 +70,7 @@ def test_times_are_utc_with_microseconds():
         (b"[]", "is no JSON object"),
         (b"{}", "has no schema_version"),
         (changed(schema_version=True), "has no schema_version"),
+        (UNVERSIONED, "has no schema_version"),
         (changed(schema_version=2), r"schema_version 2, newer than 1 \(update cab to read it\)"),
         (changed(extra=1), "extra: Extra inputs are not permitted"),
         (changed(outcome={"name": "lost", "counted": True}), "outcome.name"),
