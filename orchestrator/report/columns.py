@@ -46,7 +46,7 @@ def fit(columns: Sequence[Column], title: str, out: Console) -> tuple[Renderable
     if not any(column.cells for column in columns):
         return head, []
     kept, left_out = list(columns), []
-    while sum(column.narrowest + 1 for column in kept) - 1 > out.width:
+    while not fits(kept, out):
         droppable = [column for column in kept if column.worth is not None]
         if not droppable:
             break
@@ -55,6 +55,11 @@ def fit(columns: Sequence[Column], title: str, out: Console) -> tuple[Renderable
         left_out.append(least.name)
     table = _table(kept, _widths(kept, out.width))
     return Group(head, table) if title else table, left_out[::-1]
+
+
+def fits(columns: Sequence[Column], out: Console) -> bool:
+    """Whether the console is wide enough for all of them."""
+    return sum(column.narrowest + 1 for column in columns) - 1 <= out.width
 
 
 def _widths(columns: Sequence[Column], available: int) -> list[int]:

@@ -14,7 +14,7 @@ from orchestrator.analysis.reading import Read
 from orchestrator.analysis.summary import By, Line, Summary, Table
 from orchestrator.report.beside import UNMEASURED, falsely, findings, refused, void
 from orchestrator.report.called import as_called
-from orchestrator.report.columns import Column, fit
+from orchestrator.report.columns import Column, fit, fits
 from orchestrator.report.legend import legend
 from orchestrator.report.markdown import escaped
 from orchestrator.report.markdown import table as markdown_table
@@ -82,7 +82,10 @@ def _print_table(table: Table, by: By, out: Console) -> None:
     out.print(heading(table, by), style=f"bold {style}".strip(), soft_wrap=True)
     left_out: list[str] = []
     shown: list[tuple[str, Sequence[str]]] = []
-    for columns in (_rates(lines, by, bars=out.is_terminal), _spent(lines, by)):
+    spent, found = _spent(lines, by), _found(lines, by)
+    both = [*spent, *found[1:]]
+    rest = [both] if fits(both, out) else [spent, found]
+    for columns in (_rates(lines, by, bars=out.is_terminal), *rest):
         made, lacking = fit(columns, "", out)
         out.print(made)
         out.print()
@@ -96,7 +99,7 @@ def _print_table(table: Table, by: By, out: Console) -> None:
 
 def _print_markdown(table: Table, by: By, out: Console) -> None:
     lines = sorted(table.lines, key=_best_first)
-    columns = [*_rates(lines, by, bars=False), *_spent(lines, by)[1:]]
+    columns = [*_rates(lines, by, bars=False), *_spent(lines, by)[1:], *_found(lines, by)[1:]]
     shown = [(column.name, column.cells) for column in columns]
     text = [f"**{escaped(heading(table, by))}**", "", markdown_table(columns)]
     text += [f"- {escaped(note)}" for note in notes(table, shown)]
@@ -154,6 +157,7 @@ def _rates(lines: Sequence[Line], by: By, *, bars: bool) -> list[Column]:
 
 
 def _spent(lines: Sequence[Line], by: By) -> list[Column]:
+    """What the passes took."""
     columns = [
         _names(lines, by),
         Column("tokens a pass", _cells(lines, lambda it: _per_pass(it.tokens_per_solved, count)), worth=9),
@@ -167,6 +171,14 @@ def _spent(lines: Sequence[Line], by: By) -> list[Column]:
         Column("wall s", _cells(lines, lambda it: _seconds(it.wall_s)), worth=7),
         Column("agent s", _cells(lines, lambda it: _seconds(it.active_s)), worth=4),
         Column("model s", _cells(lines, lambda it: _seconds(it.model_s)), worth=4),
+    ]
+    return columns
+
+
+def _found(lines: Sequence[Line], by: By) -> list[Column]:
+    """What stands beside every rate: without it a rate says too much."""
+    columns = [
+        _names(lines, by),
         Column("blast", _cells(lines, lambda it: number(it.blast.value)), worth=5),
         Column("void", _cells(lines, lambda it: void(it).text), worth=6),
         Column("findings", _cells(lines, lambda it: findings(it).text), worth=5),
