@@ -6,6 +6,7 @@ of attempts and the harness's verdicts.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -119,7 +120,8 @@ class _Beside:
         said: dict[str, object] = {}
         facts = self.artifacts.prompt_facts(attempt.instance_id, attempt.condition)
         said |= {name: getattr(facts, name) for name in ("prompt_tokens", "context_tokens", "carried")}
-        said["patch_bytes"] = len(self.artifacts.patch_of(attempt))
+        patch = self.artifacts.patch_of(attempt)
+        said |= {"patch_bytes": len(patch), "patch_sha256": hashlib.sha256(patch).hexdigest()}
         said |= self._work(attempt)
         yield from (name for name, value in said.items() if getattr(result, name) != value)
         verdict = self._verdicts.get(attempt)

@@ -53,6 +53,8 @@ class TaskResult(_Stored):
     patch_fault: str = ""
     """Why no patch could be made of what the agent left, "" where one was: it has none then."""
     patch_bytes: _Count
+    patch_sha256: str | None = None
+    """Of the patch as it is stored; None in a card that was written before it was told."""
     patch_lines: _Count
     """Added and removed lines."""
     elapsed_s: float | None = None

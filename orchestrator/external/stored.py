@@ -5,6 +5,7 @@ Nothing here knows how the run was asked for beyond what its metadata keep.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -225,6 +226,7 @@ class StoredRun:
             carried=facts.carried,
             patch_fault=made.fault,
             patch_bytes=len(made.patch),
+            patch_sha256=hashlib.sha256(made.patch).hexdigest(),
             patch_lines=lines_of(made.patch),
             elapsed_s=work.elapsed_s,
             input_tokens=work.input_tokens,

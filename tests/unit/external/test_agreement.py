@@ -124,6 +124,14 @@ def test_a_card_that_is_older_than_the_run_is_told(out: Path) -> None:
     assert doubt.endswith("lab__calc-2 stateplane run 1 (verdict)")
 
 
+def test_another_patch_of_the_same_size_is_told(out: Path) -> None:
+    path = out / "patches" / "lab__calc-2" / "stateplane" / "run1.patch"
+    raw = path.read_bytes()
+    path.write_bytes(raw[:-2] + bytes([raw[-2] ^ 1]) + raw[-1:])
+    [doubt] = read_scorecard(out).claim.doubts
+    assert "lab__calc-2 stateplane run 1 (patch_sha256" in doubt
+
+
 @pytest.mark.parametrize(
     "gone", ["prompts/lab__calc-1/stateplane.json", "patches/lab__calc-2/stateplane/run1.patch"]
 )
@@ -139,7 +147,7 @@ def test_a_verdict_on_a_patch_that_is_not_the_one_there_backs_nothing(out: Path)
     patch = out / "patches" / "lab__calc-1" / "stateplane" / "run1.patch"
     patch.write_bytes(patch.read_bytes().replace(b"/ len", b"* len"))
     [doubt] = read_scorecard(out).claim.doubts
-    assert doubt == "the run says otherwise of lab__calc-1 stateplane run 1 (verdict)"
+    assert doubt == "the run says otherwise of lab__calc-1 stateplane run 1 (patch_sha256, verdict)"
 
 
 def test_a_card_of_an_older_cab_names_no_tasks_and_gets_them_of_the_run(out: Path) -> None:
