@@ -104,3 +104,12 @@ def test_documents_name_files_that_are_there(document: Path) -> None:
         for link in re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", text)
     }
     assert sorted(path for path in named if not (ROOT / path).exists()) == []
+
+
+def test_browser_tests_wait_for_what_a_page_shows() -> None:
+    """Playwright's own wait for a function is by eval, which the pages forbid: it fails as soon as it has to
+    ask twice, on a slow machine alone.
+    """
+    tests = sorted((ROOT / "tests" / "browser").glob("*.py"))
+    assert tests
+    assert [path.name for path in tests if "wait_for_function" in path.read_text("utf-8")] == []
