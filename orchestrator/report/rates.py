@@ -167,12 +167,12 @@ def _spent(lines: Sequence[Line], by: By) -> list[Column]:
         columns.append(
             Column("cost a pass", _cells(lines, lambda it: _per_pass(it.usd_per_solved, dollars)), worth=8)
         )
-    columns += [
+    return [
+        *columns,
         Column("wall s", _cells(lines, lambda it: _seconds(it.wall_s)), worth=7),
         Column("agent s", _cells(lines, lambda it: _seconds(it.active_s)), worth=4),
         Column("model s", _cells(lines, lambda it: _seconds(it.model_s)), worth=4),
     ]
-    return columns
 
 
 def _found(lines: Sequence[Line], by: By) -> list[Column]:

@@ -66,7 +66,7 @@ class _Environment(Environment):
 
     def make_globals(self, d: MutableMapping[str, Any] | None) -> MutableMapping[str, Any]:
         """Those of the environment, to which no template adds any. Each template of each page takes a copy,
-        which of jinja's own chain of two mappings takes ten times as long.
+        which of jinja's own chain of two mappings takes far longer.
         """
         assert not d
         return self.globals

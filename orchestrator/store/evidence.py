@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from orchestrator.errors import StoreError
 from orchestrator.store.files import store_errors, write_durably
-from orchestrator.store.record import VERSION, Upgrade, upgrade
+from orchestrator.store.record import VERSION, Model, parse
 from scorers.evidence import Evidence, TaskFacts
 
 EVIDENCE = "evidence.json"
 FACTS = "task.json"
-EVIDENCE_VERSION: Literal[1] = 1
-UPGRADES: dict[int, Upgrade] = {}
 
 
-class _Stored(BaseModel):
-    """The file as this cab writes it."""
+class _Stored(Model):
+    """What the file holds."""
 
-    model_config = ConfigDict(defer_build=True)
-
-    schema_version: Annotated[Literal[1], VERSION]
+    schema_version: Annotated[Literal[1], VERSION] = 1
     evidence: Evidence
 
 
@@ -33,7 +28,7 @@ def save_evidence(cell_dir: Path, evidence: Evidence) -> None:
     """Write the evidence of a cell, whole or not at all."""
     path = cell_dir / EVIDENCE
     # ASCII, because an agent's text may hold half a surrogate pair, which UTF-8 cannot say and an escape can.
-    body = json.dumps({"schema_version": EVIDENCE_VERSION, "evidence": evidence.model_dump(mode="json")})
+    body = json.dumps(_Stored(evidence=evidence).model_dump(mode="json"))
     with store_errors(path):
         write_durably(path, f"{body}\n".encode("ascii"))
 
@@ -61,20 +56,4 @@ def load_evidence(cell_dir: Path) -> Evidence:
     path = cell_dir / EVIDENCE
     with store_errors(path):
         raw = path.read_bytes()
-    # In one go, which takes half the time; whatever is older or damaged, or holds half a surrogate pair, goes
-    # the long way.
-    with suppress(ValidationError):
-        return _Stored.model_validate_json(raw).evidence
-    try:
-        data = json.loads(raw)
-    except ValueError as error:
-        raise StoreError(f"is no JSON: {error}", place=str(path), mend="restore the file") from None
-    if not isinstance(data, dict):
-        raise StoreError("is no JSON object", place=str(path), mend="restore the file")
-    data = upgrade(data, UPGRADES, current=EVIDENCE_VERSION, place=str(path))
-    try:
-        return Evidence.model_validate(data.get("evidence"))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(str(part) for part in first["loc"]) or "evidence"
-        raise StoreError(f"{field}: {first['msg']}", place=str(path), mend="restore the file") from None
+    return parse(_Stored, raw, place=str(path)).evidence

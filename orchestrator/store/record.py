@@ -458,8 +458,8 @@ def parse(kind: type[R], raw: bytes, *, place: str) -> R:
 
 
 def _of_today(kind: type[R], raw: bytes) -> R | None:
-    """A whole record of today's schema version, read and validated in one go, which takes half the time. None
-    of any other, which the long way brings up to date or says what is wrong with.
+    """A whole record of today's schema version, read and validated in one go, which is faster. None of any
+    other, which the long way brings up to date or says what is wrong with.
     """
     try:
         found = kind.model_validate_json(raw)

@@ -72,7 +72,7 @@ def _key(name: str, value: object, reasons: Mapping[str, Any], width: int) -> st
 
 def _told(value: object) -> str:
     """A value as JSON. Most are numbers, which Python writes alike (a record holds no infinity), or one word,
-    and an encoder takes ten times as long for either.
+    and an encoder takes several times as long for either.
     """
     if type(value) in (int, float):
         return repr(value)
